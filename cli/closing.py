@@ -6,7 +6,7 @@ from socratic_bench.documents.cost import CostEntry
 from socratic_bench.documents.place import Place
 from socratic_bench.documents.result import RunResult
 from socratic_bench.errors import ENDINGS
-from socratic_bench.ports import Benchmark
+from socratic_bench.ports.benchmark import Benchmark
 
 from .output import plain, say
 from .progress import tag_of

@@ -11,9 +11,9 @@ from .output import plain, say
 
 if TYPE_CHECKING:
     from socratic_bench.documents.doctor import CheckEntry, DoctorDocument, TargetEntry
-    from socratic_bench.findings import CheckName, Status
+    from socratic_bench.errors import CheckName, CheckStatus
 
-MARKS: "dict[Status, str]" = {"ok": " ", "warning": "~", "unknown": "?", "failed": "!"}
+MARKS: "dict[CheckStatus, str]" = {"ok": " ", "warning": "~", "unknown": "?", "failed": "!"}
 COLOURS = {"~": terminal.YELLOW, "?": terminal.YELLOW, "!": terminal.RED}
 VERDICTS = {
     "ok": "nothing was found by which a run would fail",

@@ -15,8 +15,8 @@ from .output import read_stdin, waiting_for
 
 if TYPE_CHECKING:
     from socratic_bench.benchmarks import RunConfig
+    from socratic_bench.ports.store import Entry
     from socratic_bench.runs import CancelToken
-    from socratic_bench.store_ports import Entry
 
 
 class Earlier(Struct, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from .flags import add_switches
 
 if TYPE_CHECKING:
     from socratic_bench.benchmarks import RunConfig
-    from socratic_bench.catalogue.price_table import PriceTable
+    from socratic_bench.catalogue.prices import PriceTable
     from socratic_bench.documents.command import ModelEntry
 
 
@@ -57,7 +57,7 @@ def _read(region: str | None, prices: str | None, *, offline: bool) -> "RunConfi
 
 
 def _prices(config: "RunConfig") -> "PriceTable":
-    from socratic_bench.catalogue.price_table import builtin_prices
+    from socratic_bench.catalogue.prices import builtin_prices
     from socratic_bench.runs.prepare import read_prices
 
     from .run import calling_flags

@@ -22,7 +22,7 @@ from . import signals, stdout, terminal
 
 if TYPE_CHECKING:
     from socratic_bench.documents.error import ErrorEntry
-    from socratic_bench.parts import Parts
+    from socratic_bench.ports.parts import Parts
 
 # A wait that is longer is told of.
 TOLD_AFTER_S = 5.0

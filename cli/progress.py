@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from socratic_bench.models.events import AttemptBegan, CallEvent, CallRetries, CallWaits
-from socratic_bench.ports import Benchmark, Sample
+from socratic_bench.ports.benchmark import Benchmark, Sample
 from socratic_bench.settings import CoreConfig
 from socratic_bench.turns import Turn, Unscored
 

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from socratic_bench.benchmarks import RunConfig
     from socratic_bench.documents.result import RunResult
     from socratic_bench.errors import Problem, Words
-    from socratic_bench.ports import Benchmark
+    from socratic_bench.ports.benchmark import Benchmark
+    from socratic_bench.ports.store import Entry
     from socratic_bench.runs import CancelToken, Plan
-    from socratic_bench.store_ports import Entry
 
     from .preloader import Preloader
 

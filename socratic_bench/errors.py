@@ -297,3 +297,57 @@ class InternalError(BenchError):
         )
         error.__cause__ = defect
         return error
+
+
+# `warning`: a run works, and not quite as somebody may expect. `unknown`: it could not be told, or
+# what is lacking is not needed. `failed`: a run would fail by it.
+CheckStatus = Literal["ok", "warning", "unknown", "failed"]
+CheckName = Literal[
+    "credentials",
+    "role",
+    "region",
+    "folder",
+    "bucket_write",
+    "bucket_read",
+    "bucket_delete",
+    "answer",
+    "streaming",
+    "tools",
+    "cache_points",
+    "service_tier",
+    "system_prompt",
+    "temperature",
+    "price",
+    "quota",
+]
+
+
+class CheckResult(Struct, frozen=True, kw_only=True):
+    """What came of a look at `subject`; `code` and `hint` are those of an error."""
+
+    check: CheckName
+    status: CheckStatus
+    subject: str
+    message: str
+    code: str | None = None
+    hint: Words | None = None
+
+    @classmethod
+    def of(cls, check: CheckName, status: CheckStatus, subject: str, error: BenchError) -> Self:
+        """What an error says of it."""
+        return cls(
+            check=check,
+            status=status,
+            subject=subject,
+            message=message_about(subject, error),
+            code=error.code,
+            hint=error.hints[0] if error.hints else None,
+        )
+
+
+def message_about(subject: str, error: BenchError) -> str:
+    """What an error says of a subject, which it may name first, as words of their own."""
+    first, *rest = error.said or ("",)
+    if not rest or first not in (subject, f"{subject}:"):
+        return error.message
+    return redact(" ".join(map(in_words, rest)))

@@ -18,7 +18,7 @@ from socratic_bench.models.cancel_token import CancelToken, wait_for_first
 from socratic_bench.models.context import CallContext, CallServices
 from socratic_bench.models.prompt_cache_gate import PromptCacheGate
 from socratic_bench.models.rate_limiter import RateLimiter
-from socratic_bench.provider_ports import Provider
+from socratic_bench.ports.provider import Provider
 from socratic_bench.retrying import RetryPolicy
 from tests.fakes import NOON
 

@@ -17,8 +17,7 @@ from msgspec.structs import replace
 from socratic_bench import RunConfig, UsageError, run
 from socratic_bench.documents.scalars import Share
 from socratic_bench.generation import GenerateConfig
-from socratic_bench.parts import Part, Parts
-from socratic_bench.ports import (
+from socratic_bench.ports.benchmark import (
     Benchmark,
     Episode,
     EpisodeContext,
@@ -28,6 +27,7 @@ from socratic_bench.ports import (
     Metrics,
     Sample,
 )
+from socratic_bench.ports.parts import Part, Parts
 from socratic_bench.turns import Rubric, Turn
 from socratic_bench.types import CallKey, Message, Request, Role
 from tests.fakes import Said, Sent, answer

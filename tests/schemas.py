@@ -10,7 +10,7 @@ from jsonschema.validators import extend
 from socratic_bench.documents.generation import schema_of
 from socratic_bench.documents.kinds import COMMON
 from socratic_bench.documents.schemas import contract_keys, load_schema
-from socratic_bench.parts import Parts
+from socratic_bench.ports.parts import Parts
 
 _TYPES: Mapping[type, frozenset[str]] = {
     str: frozenset(("string",)),

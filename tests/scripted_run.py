@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from socratic_bench import CancelToken, RunConfig, RunResult, run
 from socratic_bench.errors import ENDINGS
 from socratic_bench.models.events import CallEvent
-from socratic_bench.ports import Sample
+from socratic_bench.ports.benchmark import Sample
 from socratic_bench.turns import Turn
 from tests.fakes import (
     FakeBedrock,

@@ -15,7 +15,7 @@ from socratic_bench.judging.judge import Judge
 from socratic_bench.models.bedrock.answers import neutral, read_message
 from socratic_bench.models.bedrock.capabilities import capabilities_of
 from socratic_bench.models.bedrock.wire import converse_arguments
-from socratic_bench.ports import Metrics
+from socratic_bench.ports.benchmark import Metrics
 from socratic_bench.turns import Turn
 from socratic_bench.types import CallKey, Completion, Request
 from tests.fakes import NOON, completion
@@ -37,7 +37,7 @@ class Simulated(Struct, frozen=True):
 
 
 class _Context(Struct):
-    """What an episode is played with; see `socratic_bench.ports.EpisodeContext`."""
+    """What an episode is played with; see `socratic_bench.ports.benchmark.EpisodeContext`."""
 
     tested: Simulated
     student: Simulated | None

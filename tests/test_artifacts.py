@@ -11,12 +11,12 @@ import pytest
 
 from socratic_bench import RunConfig
 from socratic_bench.errors import ArtifactError, UsageError
+from socratic_bench.ports.store import ArtifactStore, StoredObject
 from socratic_bench.storage.delivery import Delivery
 from socratic_bench.storage.folder import FolderStore
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.s3 import S3Store
 from socratic_bench.storage.stores import open_bucket, open_folder
-from socratic_bench.store_ports import ArtifactStore, StoredObject
 from tests.fakes import KEPT, PATIENCE_S, FakeBedrock, Said, xml
 
 KEY = "raw/runs/run-1/turn_000.json"

@@ -14,7 +14,7 @@ from socratic_bench.errors import ModelError
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.models.bedrock.connection import Connection
 from socratic_bench.models.bedrock.session import Endpoint
-from socratic_bench.provider_ports import ErrorKind
+from socratic_bench.ports.provider import ErrorKind
 from socratic_bench.types import CallKey, Message, Request
 from tests.calling import Around
 from tests.fakes import PATIENCE_S, FakeBedrock, Said, Sent, answer, refusal, scored

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from socratic_bench.catalogue.ids import base_id
+from socratic_bench.catalogue.models import base_id
 from socratic_bench.generation import GenerateConfig, Guardrail
 from socratic_bench.models.bedrock.answers import (
     UnreadableAnswerError,

@@ -9,9 +9,9 @@ from contextlib import nullcontext
 import pytest
 from msgspec.structs import replace
 
-from socratic_bench.catalogue.bounds import most_input_tokens
-from socratic_bench.catalogue.price_table import builtin_prices, load_prices
-from socratic_bench.catalogue.rates import PricingTier
+from socratic_bench.catalogue.price_file import load_prices
+from socratic_bench.catalogue.prices import PricingTier, builtin_prices
+from socratic_bench.catalogue.token_bounds import most_input_tokens
 from socratic_bench.documents.cost import Billing, CostEntry
 from socratic_bench.documents.usage import RoleUsage
 from socratic_bench.errors import InternalError, Stopped

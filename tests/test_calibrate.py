@@ -15,7 +15,7 @@ from scipy import stats
 
 from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.errors import UsageError
-from socratic_bench.parts import Parts
+from socratic_bench.ports.parts import Parts
 from tests import in_process
 from tests.command import account, assert_valid, environment, run
 from tests.labelled import DIMENSIONS, labels, write_csv, write_jsonl

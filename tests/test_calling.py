@@ -22,7 +22,7 @@ from socratic_bench.models.events import (
     CallFailed,
     CallRetries,
 )
-from socratic_bench.provider_ports import Answer, ErrorKind, Provider, UnreadableAnswerError
+from socratic_bench.ports.provider import Answer, ErrorKind, Provider, UnreadableAnswerError
 from socratic_bench.types import CallKey, Message, Request, Usage
 from tests.calling import Around
 from tests.fakes import PATIENCE_S

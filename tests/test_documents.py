@@ -29,7 +29,7 @@ from socratic_bench.documents.usage import (
     sum_usage,
 )
 from socratic_bench.errors import ENDINGS, ModelError, Stopped, UsageError
-from socratic_bench.ports import Sample
+from socratic_bench.ports.benchmark import Sample
 from socratic_bench.turns import Turn
 from socratic_bench.types import Completion, Reasoning, Text, Usage
 from tests.fakes import (

@@ -15,7 +15,7 @@ import pytest
 
 from socratic_bench.errors import ArtifactError, UsageError
 from socratic_bench.judging.request import MAX_QUOTED_CHARS, delimiter_code
-from socratic_bench.ports import JudgeInput
+from socratic_bench.ports.benchmark import JudgeInput
 from socratic_bench.storage.folder import FolderStore
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.s3 import S3Store

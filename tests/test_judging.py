@@ -14,7 +14,7 @@ from socratic_bench.judging.judge import Judge
 from socratic_bench.judging.request import delimiter_code, repair_request, verdict_request
 from socratic_bench.judging.rubric import load_rubric
 from socratic_bench.judging.verdict import MAX_REPLY_CHARS, Unreadable, read_verdict
-from socratic_bench.ports import JudgeInput
+from socratic_bench.ports.benchmark import JudgeInput
 from socratic_bench.turns import Judged, Unscored, Verdict
 from socratic_bench.types import (
     CallKey,

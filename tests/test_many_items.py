@@ -20,7 +20,7 @@ from socratic_bench import CancelToken, Gate, RunConfig, RunResult, UsageError, 
 from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.journal import ReplayLog
-from socratic_bench.ports import ClosingQuestion, EpisodeContext, EpisodeResult
+from socratic_bench.ports.benchmark import ClosingQuestion, EpisodeContext, EpisodeResult
 from socratic_bench.runs import prepare
 from socratic_bench.runs.context import Listener
 from socratic_bench.runs.dry_run import dry_run

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from socratic_bench import CancelToken, RunConfig, run
 from socratic_bench.benchmarks.socratic.benchmark import BENCHMARK
 from socratic_bench.models.events import CallEvent
-from socratic_bench.ports import Benchmark, Sample
+from socratic_bench.ports.benchmark import Benchmark, Sample
 from socratic_bench.turns import Turn
 from tests.fakes import (
     PATIENCE_S,

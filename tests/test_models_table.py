@@ -11,9 +11,8 @@ from typing import Any, get_args
 import pytest
 from msgspec.structs import fields
 
-from socratic_bench.catalogue.ids import PROFILE_PREFIXES, base_id
-from socratic_bench.catalogue.models import ThinkingForm, family_of
-from socratic_bench.catalogue.price_table import builtin_prices
+from socratic_bench.catalogue.models import PROFILE_PREFIXES, ThinkingForm, base_id, family_of
+from socratic_bench.catalogue.prices import builtin_prices
 from socratic_bench.emulator import dialogue
 from socratic_bench.emulator.catalogue import Traits, listed_models
 from socratic_bench.emulator.dialogue import base_model_id

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from socratic_bench import RunConfig, run
 from socratic_bench.generation import GenerateConfig
-from socratic_bench.parts import Actor, Parts
-from socratic_bench.ports import (
+from socratic_bench.ports.benchmark import (
     Benchmark,
     Episode,
     EpisodeContext,
@@ -21,6 +20,7 @@ from socratic_bench.ports import (
     Metrics,
     Sample,
 )
+from socratic_bench.ports.parts import Actor, Parts
 from socratic_bench.runs import prepare
 from socratic_bench.runs.dry_run import dry_run
 from socratic_bench.turns import Turn

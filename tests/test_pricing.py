@@ -12,18 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from socratic_bench.catalogue.bounds import most_input_tokens
-from socratic_bench.catalogue.price_table import builtin_prices, load_prices
-from socratic_bench.catalogue.rates import (
+from socratic_bench.catalogue.price_file import load_prices
+from socratic_bench.catalogue.prices import (
     PRICED,
     Cost,
     ModelPrices,
     PricingTier,
     Rates,
     Step,
+    builtin_prices,
     dearest_usd,
     price,
 )
+from socratic_bench.catalogue.token_bounds import most_input_tokens
 from socratic_bench.documents.cost import served
 from socratic_bench.errors import UsageError
 from socratic_bench.generation import GenerateConfig

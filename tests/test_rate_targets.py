@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from socratic_bench.catalogue.caching import Part
+from socratic_bench.catalogue.cache_pricing import Part
 from socratic_bench.emulator.throttle import Throttle
 from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.models.cancel_token import CancelToken
 from socratic_bench.models.rate_targets import RateTargets
 from socratic_bench.models.rate_window import RateTarget
-from socratic_bench.provider_ports import Provider
+from socratic_bench.ports.provider import Provider
 from socratic_bench.types import Message, Request, Usage
 from tests.shared_time import SharedTime
 

@@ -22,8 +22,7 @@ from socratic_bench.documents.cost import CostEntry
 from socratic_bench.documents.scalars import Share
 from socratic_bench.documents.schemas import load_schema
 from socratic_bench.generation import GenerateConfig
-from socratic_bench.parts import Actor, Part, Parts
-from socratic_bench.ports import (
+from socratic_bench.ports.benchmark import (
     Benchmark,
     Episode,
     EpisodeContext,
@@ -33,6 +32,7 @@ from socratic_bench.ports import (
     Metrics,
     Sample,
 )
+from socratic_bench.ports.parts import Actor, Part, Parts
 from socratic_bench.runs import prepare
 from socratic_bench.runs.dry_run import dry_run
 from socratic_bench.turns import Rubric, Turn

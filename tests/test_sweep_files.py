@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from socratic_bench.catalogue.price_table import builtin_prices
+from socratic_bench.catalogue.prices import builtin_prices
 from socratic_bench.documents.sweep_plan import ModelPlan
 from socratic_bench.errors import UsageError
 from socratic_bench.settings import MAX_TEXT_BYTES, flag_names

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from socratic_bench import RunConfig  # noqa: E402
-from socratic_bench.ports import MetricInfo  # noqa: E402
+from socratic_bench.ports.benchmark import MetricInfo  # noqa: E402
 from socratic_bench.statistics.bootstrap import (  # noqa: E402
     Limits,
     SurvivalLimits,

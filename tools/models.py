@@ -113,7 +113,7 @@ def _row_of(name: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _base_id(name: str) -> str:
     sys.path.insert(0, str(ROOT))
-    from socratic_bench.catalogue.ids import base_id
+    from socratic_bench.catalogue.models import base_id
 
     return base_id(name)
 

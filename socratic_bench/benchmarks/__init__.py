@@ -11,7 +11,7 @@ from socratic_bench.settings import CoreConfig, composed
 
 if TYPE_CHECKING:
     from socratic_bench.benchmarks.run_config import RunConfig as RunConfig
-    from socratic_bench.ports import Benchmark
+    from socratic_bench.ports.benchmark import Benchmark
 
 BENCHMARKS = {
     "execution": "socratic_bench.benchmarks.execution",

@@ -4,8 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from socratic_bench.catalogue.price_table import PriceSource
-from socratic_bench.catalogue.rates import Rates
+from socratic_bench.catalogue.prices import PriceSource, Rates
 from socratic_bench.documents.schemas import Document
 from socratic_bench.models.bedrock.capabilities import Capabilities
 from socratic_bench.types import doc

@@ -8,11 +8,19 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct, field
 from msgspec.structs import asdict, replace
 
-from socratic_bench.catalogue.price_table import PriceSource, PriceTable, builtin_prices
-from socratic_bench.catalogue.rates import Cost, ModelPrices, PricingTier, dearest_usd, price
+from socratic_bench.catalogue.prices import (
+    Cost,
+    ModelPrices,
+    PriceSource,
+    PriceTable,
+    PricingTier,
+    builtin_prices,
+    dearest_usd,
+    price,
+)
 from socratic_bench.documents.scalars import USD_PLACES, Amount, Count, Share, keys
 from socratic_bench.documents.usage import RoleUsage, sum_usage
-from socratic_bench.parts import Parts
+from socratic_bench.ports.parts import Parts
 from socratic_bench.settings import CoreConfig
 from socratic_bench.types import JUDGE, Attempt, Completion, Role, Usage, doc
 

@@ -9,11 +9,11 @@ from msgspec.structs import asdict
 from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.documents.scalars import Amount, Count, Model
 from socratic_bench.documents.schemas import Document
-from socratic_bench.findings import CheckName, Finding, Status
+from socratic_bench.errors import CheckName, CheckResult, CheckStatus
 from socratic_bench.types import Milliseconds, Tokens, doc
 
 StatusEntry = Annotated[
-    Status,
+    CheckStatus,
     doc(
         "warning: a run works, and not quite as expected; unknown: it could not be "
         "told, or what is lacking is not needed; failed: a run would fail by it"
@@ -32,7 +32,7 @@ class CheckEntry(Struct, frozen=True, kw_only=True):
     hint: Annotated[str | None, doc("what to do; null if there is nothing to do")]
 
     @classmethod
-    def of(cls, finding: Finding, hint: str | None) -> "CheckEntry":
+    def of(cls, finding: CheckResult, hint: str | None) -> "CheckEntry":
         return cls(**{**asdict(finding), "hint": hint})
 
 

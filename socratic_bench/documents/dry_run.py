@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
-from socratic_bench.catalogue.price_table import PriceTable
+from socratic_bench.catalogue.prices import PriceTable
 from socratic_bench.documents.cost import Billing, CostEntry
 from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.documents.expected_jurors import ExpectedJuror
@@ -22,8 +22,8 @@ from socratic_bench.documents.scalars import (
 from socratic_bench.documents.schemas import Document
 from socratic_bench.documents.usage import CallUsage, RoleUsage, sum_usage
 from socratic_bench.errors import BenchError
-from socratic_bench.parts import Part
-from socratic_bench.ports import Benchmark, Episode, EpisodeResult, Length
+from socratic_bench.ports.benchmark import Benchmark, Episode, EpisodeResult, Length
+from socratic_bench.ports.parts import Part
 from socratic_bench.settings import CoreConfig
 from socratic_bench.turns import Turn
 from socratic_bench.types import JUDGE, Completion, Role, doc

@@ -8,14 +8,14 @@ from msgspec import Struct
 
 from socratic_bench.documents.place import Place
 from socratic_bench.errors import ENDINGS, EXIT_GATE, BenchError, Status
-from socratic_bench.parts import Parts
-from socratic_bench.ports import Metrics, Sample
+from socratic_bench.ports.benchmark import Metrics, Sample
+from socratic_bench.ports.parts import Parts
 from socratic_bench.settings import CoreConfig
 from socratic_bench.turns import ClosingResult, Rubric, Turn
 from socratic_bench.types import EndReason, Json, Role
 
 if TYPE_CHECKING:
-    from socratic_bench.catalogue.price_table import PriceTable
+    from socratic_bench.catalogue.prices import PriceTable
     from socratic_bench.documents.cost import CostEntry
     from socratic_bench.documents.judge_status import StoredCalibration
     from socratic_bench.documents.usage import RoleUsage

@@ -8,7 +8,7 @@ from msgspec import Struct
 from socratic_bench.documents.cost import Billing, role_usd
 from socratic_bench.documents.scalars import Amount, Model
 from socratic_bench.documents.usage import CallUsage, RoleUsage
-from socratic_bench.ports import Length
+from socratic_bench.ports.benchmark import Length
 from socratic_bench.types import JUDGE, Completion, doc
 
 Usd = Annotated[Amount | None, doc("USD; null if a price is not known")]

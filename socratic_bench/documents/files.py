@@ -55,8 +55,8 @@ from socratic_bench.documents.usage import (
     Tokens,
     call_fields,
 )
-from socratic_bench.parts import Part, Parts
-from socratic_bench.ports import Sample
+from socratic_bench.ports.benchmark import Sample
+from socratic_bench.ports.parts import Part, Parts
 from socratic_bench.turns import JuryRule, Rubric, Turn
 from socratic_bench.types import Completion, ProviderStopReason, Reasoning, doc
 

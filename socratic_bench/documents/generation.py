@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from socratic_bench.documents.scalars import SCHEMA_VERSION
-from socratic_bench.parts import Part, Parts
+from socratic_bench.ports.parts import Part, Parts
 
 Node = dict[str, Any]
 

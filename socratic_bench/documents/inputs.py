@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta, Struct, defstruct, field
 
 from socratic_bench.documents.scalars import Sha256, keys, part
-from socratic_bench.parts import Part
+from socratic_bench.ports.parts import Part
 from socratic_bench.settings import CoreConfig, Declared, Kind, table
 from socratic_bench.types import Completion, doc
 from socratic_bench.version import VERSION

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from socratic_bench.catalogue.file import PriceFile
+from socratic_bench.catalogue.price_file import PriceFile
 from socratic_bench.documents.calibration import CalibrationDocument
 from socratic_bench.documents.closing_file import ClosingFile
 from socratic_bench.documents.command import EmulatorDocument, ModelList
@@ -30,7 +30,7 @@ from socratic_bench.documents.sweep import CellRow, SweepDocument, SweepFile
 from socratic_bench.documents.sweep_dry_run import SweepDryRun
 from socratic_bench.documents.sweep_plan import plan_type
 from socratic_bench.documents.validation import ValidationDocument
-from socratic_bench.ports import Benchmark
+from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.settings import CoreConfig, Kind
 from socratic_bench.types import doc
 

@@ -29,7 +29,7 @@ from socratic_bench.documents.schemas import Document, whole
 from socratic_bench.documents.turn import TurnEntry
 from socratic_bench.documents.usage import ActorLatency, ActorUsage, RoleUsage
 from socratic_bench.errors import BenchError, Status
-from socratic_bench.parts import Part, Parts
+from socratic_bench.ports.parts import Part, Parts
 from socratic_bench.settings import CoreConfig, Gate
 from socratic_bench.types import EndReason, Json, doc
 

@@ -23,8 +23,8 @@ from socratic_bench.documents.scalars import (
 from socratic_bench.documents.throughput import ModelThroughput
 from socratic_bench.documents.usage import ActorUsage
 from socratic_bench.errors import Status
+from socratic_bench.ports.parts import Exposure
 from socratic_bench.types import EndReason, doc
-from socratic_bench.views import Exposure
 
 SweepId = Annotated[
     str, Meta(pattern="^sweep-[0-9A-HJKMNP-TV-Z]{26}$", description="sweep- and a ULID")

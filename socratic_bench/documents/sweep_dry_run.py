@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from socratic_bench.catalogue.price_table import PriceSource
+from socratic_bench.catalogue.prices import PriceSource
 from socratic_bench.documents.dry_run import ExpectedUsage, Sent
 from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.documents.scalars import Amount, BenchmarkName, Count, Model, Seed, keys

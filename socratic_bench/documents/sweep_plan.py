@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 
-from socratic_bench.catalogue.file import PricesOfModel
+from socratic_bench.catalogue.price_file import PricesOfModel
 from socratic_bench.generation import ServiceTier
 from socratic_bench.setting import Switch
 from socratic_bench.settings import CoreConfig, Declared, Kind, foreign, table

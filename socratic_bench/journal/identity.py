@@ -7,8 +7,8 @@ from msgspec import Struct
 
 from socratic_bench.documents import encode
 from socratic_bench.documents.plain import plain_keys
-from socratic_bench.parts import Part
-from socratic_bench.ports import Sample
+from socratic_bench.ports.benchmark import Sample
+from socratic_bench.ports.parts import Part
 from socratic_bench.settings import CoreConfig, Declared, foreign, table, to_plain
 from socratic_bench.types import Json
 

@@ -12,7 +12,7 @@ from orjson import Fragment
 from socratic_bench.documents.journal import Answered, Failed, RequestEntry, Timed
 from socratic_bench.documents.plain import entry_keys
 from socratic_bench.errors import ArtifactError, BenchError
-from socratic_bench.store_ports import Journal
+from socratic_bench.ports.store import Journal
 from socratic_bench.types import CallKey
 
 
@@ -61,7 +61,7 @@ class Log:
         )
 
     def writes(self) -> Sequence[Future[None]]:
-        """See `socratic_bench.store_ports.Journal`."""
+        """See `socratic_bench.ports.store.Journal`."""
         return self._journal.writes()
 
     def answered(self, key: CallKey, request_sha256: str, stored: bytes) -> None:
@@ -86,7 +86,7 @@ class Log:
         )
 
     def add(self, entry: Timed, *, durable: bool = True) -> None:
-        """See `socratic_bench.store_ports.Journal.append`."""
+        """See `socratic_bench.ports.store.Journal.append`."""
         with self._lock:
             if not self._is_open:
                 return

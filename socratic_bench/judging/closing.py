@@ -10,7 +10,7 @@ from socratic_bench.generation import GenerateConfig
 from socratic_bench.judging.judge import Judge, unanswered, unusable
 from socratic_bench.judging.request import ask, delimiter_code, unsaid_code
 from socratic_bench.judging.verdict import Unreadable, said_arguments
-from socratic_bench.ports import ClosingQuestion, JudgeInput
+from socratic_bench.ports.benchmark import ClosingQuestion, JudgeInput
 from socratic_bench.turns import ClosingResult, ClosingVerdict, Findings, Rubric, Unscored
 from socratic_bench.types import CLOSING, JUDGE, CallKey, Completion, Message, Request
 

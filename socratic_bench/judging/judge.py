@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.judging.verdict import Unreadable, raw_text, read_verdict
-from socratic_bench.ports import JudgeInput, Model
+from socratic_bench.ports.benchmark import JudgeInput
+from socratic_bench.ports.provider import Model
 from socratic_bench.turns import Judged, Rubric, Unscored, Verdict
 from socratic_bench.types import JUDGE, CallKey, Completion
 

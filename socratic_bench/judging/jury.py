@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from socratic_bench.errors import ModelError
 from socratic_bench.judging.judge import Judge, unanswered
-from socratic_bench.ports import ClosingQuestion, JudgeInput, Model
+from socratic_bench.ports.benchmark import ClosingQuestion, JudgeInput
+from socratic_bench.ports.provider import Model
 from socratic_bench.settings import CoreConfig
 from socratic_bench.turns import (
     ClosingResult,

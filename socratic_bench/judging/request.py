@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.judging.verdict import Unreadable, is_shallow, raw_text
-from socratic_bench.ports import JudgeInput, Model
+from socratic_bench.ports.benchmark import JudgeInput
+from socratic_bench.ports.provider import Model
 from socratic_bench.redaction import known_secrets
 from socratic_bench.turns import Dimension, Rubric
 from socratic_bench.types import (

@@ -6,9 +6,8 @@ from concurrent.futures import Future
 from msgspec import Struct
 from msgspec.structs import replace
 
-from socratic_bench.catalogue.bounds import most_input_tokens
-from socratic_bench.catalogue.price_table import PriceTable
-from socratic_bench.catalogue.rates import ModelPrices, PricingTier, dearest_usd
+from socratic_bench.catalogue.prices import ModelPrices, PriceTable, PricingTier, dearest_usd
+from socratic_bench.catalogue.token_bounds import most_input_tokens
 from socratic_bench.documents.cost import attempt_usd, call_cost, served
 from socratic_bench.errors import Problem, Stopped
 from socratic_bench.models.events import (
@@ -19,7 +18,7 @@ from socratic_bench.models.events import (
     CallFailed,
 )
 from socratic_bench.models.spending import SpendingLimit
-from socratic_bench.ports import Benchmark
+from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.types import JUDGE, Attempt, CallKey, Completion, Request, in_digits
 
 PLACES = 6

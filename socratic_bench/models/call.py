@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
-from socratic_bench.catalogue.bounds import most_input_tokens
+from socratic_bench.catalogue.token_bounds import most_input_tokens
 from socratic_bench.errors import BenchError, InternalError, ModelError
 from socratic_bench.journal.codec import completion_of, request_sha256, stored_json
 from socratic_bench.models.context import CallContext, CallServices
@@ -26,7 +26,7 @@ from socratic_bench.models.events import (
     WaitCause,
 )
 from socratic_bench.models.sending import send_in_time
-from socratic_bench.provider_ports import SERVER_ERROR, THROTTLED, ErrorKind, Provider
+from socratic_bench.ports.provider import SERVER_ERROR, THROTTLED, ErrorKind, Provider
 from socratic_bench.types import Attempt, CallKey, Completion, Request
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from contextlib import suppress
 from socratic_bench.concurrency import start_thread
 from socratic_bench.errors import BenchError, InternalError, ModelError, Problem, Stopped, Words
 from socratic_bench.models.context import CallContext
-from socratic_bench.provider_ports import INVALID_REQUEST, ErrorKind, Provider, common_kind
+from socratic_bench.ports.provider import INVALID_REQUEST, ErrorKind, Provider, common_kind
 from socratic_bench.settings.requested import asked_settings, setting_name
 from socratic_bench.types import Request
 

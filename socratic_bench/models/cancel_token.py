@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from socratic_bench.concurrency import start_thread
 from socratic_bench.errors import BenchError, Problem, Stopped
-from socratic_bench.ports import Benchmark
+from socratic_bench.ports.benchmark import Benchmark
 
 Result = TypeVar("Result")
 Futures = Sequence["Future[Any]"]

@@ -12,7 +12,7 @@ from socratic_bench.models.cancel_token import CancelToken
 from socratic_bench.models.events import CallListener
 from socratic_bench.models.prompt_cache_gate import PromptCacheGate
 from socratic_bench.models.rate_limiter import RateLimiter
-from socratic_bench.provider_ports import Provider
+from socratic_bench.ports.provider import Provider
 from socratic_bench.retrying import RetryPolicy
 from socratic_bench.types import Role
 

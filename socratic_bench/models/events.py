@@ -6,7 +6,7 @@ from typing import Literal
 from msgspec import Struct
 
 from socratic_bench.errors import BenchError, ModelError
-from socratic_bench.provider_ports import ErrorKind
+from socratic_bench.ports.provider import ErrorKind
 from socratic_bench.types import Attempt, CallKey, Completion, Request
 
 # The slot of a rate limiter, a place in a minute of the model's target, another request that writes

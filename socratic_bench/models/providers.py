@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from socratic_bench.errors import Problem, UsageError
 
 if TYPE_CHECKING:
-    from socratic_bench.provider_ports import ProviderModule
+    from socratic_bench.ports.provider import ProviderModule
 
 PROVIDERS = {
     "bedrock": "socratic_bench.models.bedrock.module",

@@ -4,7 +4,7 @@ from functools import partial
 
 from socratic_bench.concurrency import start_thread
 from socratic_bench.models.cancel_token import CancelToken
-from socratic_bench.provider_ports import Answer, AnswerTimeoutError, Provider
+from socratic_bench.ports.provider import Answer, AnswerTimeoutError, Provider
 from socratic_bench.types import Request
 
 # Added to a request's time, so that the provider's own timeouts, which tell more, come first.

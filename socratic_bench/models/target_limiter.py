@@ -8,7 +8,7 @@ from math import ceil
 
 from msgspec import Struct, field
 
-from socratic_bench.catalogue.bounds import most_input_tokens
+from socratic_bench.catalogue.token_bounds import most_input_tokens
 from socratic_bench.documents.throughput import ModelThroughput
 from socratic_bench.models.cancel_token import CancelToken
 from socratic_bench.models.rate_window import (
@@ -24,8 +24,8 @@ from socratic_bench.models.rate_window import (
 )
 from socratic_bench.models.shared_rows import MOST_PROCESSES, Rows
 from socratic_bench.models.stall_watch import StallWatch
-from socratic_bench.provider_ports import THROTTLED as THROTTLED_CODE
-from socratic_bench.provider_ports import Provider
+from socratic_bench.ports.provider import THROTTLED as THROTTLED_CODE
+from socratic_bench.ports.provider import Provider
 from socratic_bench.types import Request, Usage
 
 # Input tokens that the provider estimates may be so many times those that it would have estimated

@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from socratic_bench.errors import ENDINGS, BenchError
-from socratic_bench.ports import ClosingQuestion, EpisodeResult, Metrics
+from socratic_bench.ports.benchmark import ClosingQuestion, EpisodeResult, Metrics
 from socratic_bench.runs.context import RunScope
 from socratic_bench.runs.prepare import Plan
 from socratic_bench.turns import ClosingResult, Turn, Unscored

@@ -12,7 +12,7 @@ from socratic_bench.models.cancel_token import CancelToken
 from socratic_bench.models.events import CallEvent
 from socratic_bench.models.providers import load_provider
 from socratic_bench.models.usage import UsageTracker
-from socratic_bench.ports import Sample
+from socratic_bench.ports.benchmark import Sample
 from socratic_bench.runs.prepare import Plan
 from socratic_bench.runs.resume import AcquiredRun
 from socratic_bench.runs.services import Prepared, Services

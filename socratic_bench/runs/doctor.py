@@ -20,11 +20,20 @@ from socratic_bench.documents.doctor import (
 )
 from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.documents.scalars import USD_PLACES, to_places
-from socratic_bench.errors import BenchError, ModelError, Problem, Stopped, in_words
-from socratic_bench.findings import CheckName, Finding, Quota, Status
+from socratic_bench.errors import (
+    BenchError,
+    CheckName,
+    CheckResult,
+    CheckStatus,
+    ModelError,
+    Problem,
+    Stopped,
+    in_words,
+)
 from socratic_bench.models.cancel_token import CancelToken
 from socratic_bench.models.providers import load_provider
 from socratic_bench.models.spending import SpendingLimit
+from socratic_bench.ports.provider import Quota
 from socratic_bench.redaction import redact
 from socratic_bench.runs.context import SteadyClock
 from socratic_bench.runs.doctor_calls import PATIENCE_S, CalledTarget, Target, ask, distinct
@@ -38,8 +47,8 @@ class Report(Struct, frozen=True, kw_only=True):
     the target's place among them. `error` is what ended it early.
     """
 
-    checks: Sequence[Finding]
-    models: Sequence[tuple[CalledTarget, Sequence[Finding]]]
+    checks: Sequence[CheckResult]
+    models: Sequence[tuple[CalledTarget, Sequence[CheckResult]]]
     quotas: Mapping[int, Quota]
     duration_s: float
     error: BenchError | None
@@ -92,14 +101,14 @@ def _early_end(report: Report) -> BenchError | None:
 
 
 def _status(
-    counts: Mapping[Status, int], error: BenchError | None
+    counts: Mapping[CheckStatus, int], error: BenchError | None
 ) -> Literal["ok", "failed", "incomplete"]:
     if counts["failed"]:
         return "failed"
     return "incomplete" if error else "ok"
 
 
-def _entry(finding: Finding, call: Callable[[str], str]) -> CheckEntry:
+def _entry(finding: CheckResult, call: Callable[[str], str]) -> CheckEntry:
     hint = redact(in_words(finding.hint, call)) if finding.hint else None
     return CheckEntry.of(finding, hint=hint)
 
@@ -127,7 +136,7 @@ def _model(asked: CalledTarget, checks: list[CheckEntry], quota: Quota | None) -
     )
 
 
-def _worst(checks: Sequence[CheckEntry]) -> Status:
+def _worst(checks: Sequence[CheckEntry]) -> CheckStatus:
     """Whether it answers; prices and quotas that are not known say nothing against a model."""
     answer = checks[0].status
     if answer != "ok":
@@ -160,7 +169,7 @@ def _quota(asked: CalledTarget, quota: Quota | None) -> QuotaEntry | None:
 # Looks at all of it at once, and sums up what was found.
 
 Result = TypeVar("Result")
-Look = tuple[CheckName, str, "Future[list[Finding]]"]
+Look = tuple[CheckName, str, "Future[list[CheckResult]]"]
 
 ORDER: Sequence[CheckName] = get_args(CheckName)
 # A call of a model has given up by then.
@@ -279,8 +288,8 @@ class _Diagnosis:
             )
 
     def _found(
-        self, check: CheckName, subject: str, future: "Future[list[Finding]]"
-    ) -> list[Finding]:
+        self, check: CheckName, subject: str, future: "Future[list[CheckResult]]"
+    ) -> list[CheckResult]:
         """What was found, or that it was not waited for."""
         try:
             return self._waited(future)
@@ -289,14 +298,14 @@ class _Diagnosis:
 
     def _of_quotas(
         self, group: Sequence[Target], future: "Future[Mapping[str, Quota]]", told: dict[int, Quota]
-    ) -> list[Finding]:
+    ) -> list[CheckResult]:
         region = group[0].config.region or ""
         try:
             quotas = self._waited(future)
         except Stopped as error:
             return [_unseen("quota", region, error)]
         except BenchError as error:
-            return [Finding.of("quota", "unknown", region, error)]
+            return [CheckResult.of("quota", "unknown", region, error)]
         for number, target in enumerate(self._targets):
             if target in group and target.model_id in quotas:
                 told[number] = quotas[target.model_id]
@@ -312,12 +321,14 @@ class _Diagnosis:
             raise Stopped(f"No answer within {LOOK_S:g} s.", end_reason="deadline") from error
 
 
-def _unseen(check: CheckName, subject: str, error: BenchError) -> Finding:
+def _unseen(check: CheckName, subject: str, error: BenchError) -> CheckResult:
     said = "it was not looked at to the end"
-    return Finding(check=check, status="unknown", subject=subject, message=said, code=error.code)
+    return CheckResult(
+        check=check, status="unknown", subject=subject, message=said, code=error.code
+    )
 
 
-def _identities(config: CoreConfig) -> list[Finding]:
+def _identities(config: CoreConfig) -> list[CheckResult]:
     return [*load_provider(config.provider).identities(config)]
 
 
@@ -327,24 +338,24 @@ def _quotas(group: Sequence[Target]) -> Mapping[str, Quota]:
     return load_provider(config.provider).quotas(config, names)
 
 
-def _regions(answers: Sequence[CalledTarget]) -> Iterator[Finding]:
+def _regions(answers: Sequence[CalledTarget]) -> Iterator[CheckResult]:
     for group in _grouped(answers, lambda one: one.target.config.region):
         region = group[0].target.config.region
         if region is not None:
             yield _region(region, group)
 
 
-def _region(region: str, answers: Sequence[CalledTarget]) -> Finding:
+def _region(region: str, answers: Sequence[CalledTarget]) -> CheckResult:
     """Whether the service is reached where models are called: who refuses is there, too."""
     errors = [one.error for one in answers if isinstance(one.error, ModelError)]
     unreached = [error for error in errors if error.code in UNREACHED]
     of_service = [error for error in errors if error.end_reason != "credentials"]
     if len(unreached) == len(answers):
-        return Finding.of("region", "failed", region, unreached[0])
+        return CheckResult.of("region", "failed", region, unreached[0])
     is_there = any(one.completion for one in answers) or len(of_service) > len(unreached)
     said = "the service answers" if is_there else "no model could be asked"
-    status: Status = "ok" if is_there else "unknown"
-    return Finding(check="region", status=status, subject=region, message=said)
+    status: CheckStatus = "ok" if is_there else "unknown"
+    return CheckResult(check="region", status=status, subject=region, message=said)
 
 
 def _account(target: Target) -> tuple[Hashable, ...]:

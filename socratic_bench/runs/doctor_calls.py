@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from socratic_bench.catalogue.price_table import builtin_prices
-from socratic_bench.catalogue.rates import PricingTier
+from socratic_bench.catalogue.prices import PricingTier, builtin_prices
 from socratic_bench.documents.cost import attempt_usd, call_cost, served
 from socratic_bench.errors import BenchError
 from socratic_bench.generation import MIN_THINKING_TOKENS, GenerateConfig
@@ -20,8 +19,8 @@ from socratic_bench.models.cancel_token import CancelToken
 from socratic_bench.models.context import CallContext
 from socratic_bench.models.events import AttemptFailed, CallEvent
 from socratic_bench.models.spending import SpendingLimit
-from socratic_bench.ports import Benchmark, JudgeInput
-from socratic_bench.provider_ports import RefusedField
+from socratic_bench.ports.benchmark import Benchmark, JudgeInput
+from socratic_bench.ports.provider import RefusedField
 from socratic_bench.retrying import RetryPolicy
 from socratic_bench.runs.prepare import Plan
 from socratic_bench.runs.services import Services
@@ -30,7 +29,7 @@ from socratic_bench.turns import Dimension, Rubric
 from socratic_bench.types import JUDGE, Attempt, CallKey, Completion, Message, Request, Role
 
 if TYPE_CHECKING:
-    from socratic_bench.catalogue.price_table import PriceTable
+    from socratic_bench.catalogue.prices import PriceTable
 
 
 MAX_TOKENS = 16  # the least that every model takes

@@ -4,17 +4,21 @@ from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
-from socratic_bench.catalogue.price_table import builtin_prices
+from socratic_bench.catalogue.prices import builtin_prices
 from socratic_bench.errors import (
     ArtifactError,
     BenchError,
+    CheckName,
+    CheckResult,
+    CheckStatus,
     Problem,
     Stopped,
     StoreOutageError,
     UsageError,
     Words,
+    message_about,
 )
-from socratic_bench.findings import CheckName, Finding, Quota, Status, said_of
+from socratic_bench.ports.provider import Quota
 from socratic_bench.retrying import RetryPolicy
 from socratic_bench.runs.doctor_calls import CalledTarget
 from socratic_bench.settings import CoreConfig
@@ -38,7 +42,7 @@ _OTHERS: tuple[tuple[str, CheckName], ...] = (
 )
 
 
-def readings(asked: CalledTarget, quota: Quota | None) -> list[Finding]:
+def readings(asked: CalledTarget, quota: Quota | None) -> list[CheckResult]:
     """Everything that can be told of a target once it was called."""
     shown = _shown(asked, asked.completion) if asked.completion else ()
     return [_answer(asked), *shown, _price(asked), *_quota(asked, quota)]
@@ -49,7 +53,7 @@ def n_throttled(asked: CalledTarget) -> int:
     return sum(one.error == THROTTLED for one in asked.attempts)
 
 
-def _answer(asked: CalledTarget) -> Finding:
+def _answer(asked: CalledTarget) -> CheckResult:
     if asked.completion is None:
         assert asked.error  # noqa: S101 -- one or the other
         return _unanswered(asked, asked.error)
@@ -60,17 +64,17 @@ def _answer(asked: CalledTarget) -> Finding:
     return _finding(asked, "answer", "ok", said)
 
 
-def _unanswered(asked: CalledTarget, error: BenchError) -> Finding:
+def _unanswered(asked: CalledTarget, error: BenchError) -> CheckResult:
     code = error.code
     if isinstance(error, Stopped):
         return _stopped(asked, error)
-    status: Status = "unknown" if code in PASSING else "failed"
-    said = said_of(asked.target.model_id, error)
+    status: CheckStatus = "unknown" if code in PASSING else "failed"
+    said = message_about(asked.target.model_id, error)
     hint = _SLOWER if code == THROTTLED else next(iter(error.hints), None)
     return _finding(asked, "answer", status, said, code=code, hint=hint)
 
 
-def _stopped(asked: CalledTarget, error: Stopped) -> Finding:
+def _stopped(asked: CalledTarget, error: Stopped) -> CheckResult:
     """It was not asked to the end; the last failure tells why, if there was one."""
     if error.end_reason == "budget":
         said = "not asked: the budget has no room for it"
@@ -83,7 +87,7 @@ def _stopped(asked: CalledTarget, error: Stopped) -> Finding:
     return _finding(asked, "answer", "unknown", "it was not waited for", code=error.code)
 
 
-def _shown(asked: CalledTarget, answer: Completion) -> Iterator[Finding]:
+def _shown(asked: CalledTarget, answer: Completion) -> Iterator[CheckResult]:
     yield _streaming(asked, answer)
     if asked.target.request.tool:
         yield _tools(asked, answer)
@@ -96,7 +100,7 @@ def _shown(asked: CalledTarget, answer: Completion) -> Iterator[Finding]:
             yield _differs(asked, check, f"{check.replace('_', ' ')}s")
 
 
-def _streaming(asked: CalledTarget, answer: Completion) -> Finding:
+def _streaming(asked: CalledTarget, answer: Completion) -> CheckResult:
     if answer.streamed:
         return _finding(asked, "streaming", "ok", "streamed")
     refused = asked.refused.get("streaming")
@@ -110,7 +114,7 @@ def _streaming(asked: CalledTarget, answer: Completion) -> Finding:
     return _finding(asked, "streaming", "ok", "not streamed: not asked for, or known not to")
 
 
-def _tools(asked: CalledTarget, answer: Completion) -> Finding:
+def _tools(asked: CalledTarget, answer: Completion) -> CheckResult:
     if any(isinstance(block, ToolUse) for block in answer.message.content):
         return _finding(asked, "tools", "ok", "called the tool that was forced")
     if _is_refused(asked, "forced_tool"):
@@ -124,7 +128,7 @@ def _tools(asked: CalledTarget, answer: Completion) -> Finding:
     return _finding(asked, "tools", "warning", said, code="no_tool_call", hint=hint)
 
 
-def _cache_points(asked: CalledTarget) -> Finding:
+def _cache_points(asked: CalledTarget) -> CheckResult:
     known, now = asked.capabilities["prompt_cache"]
     if known and now:
         return _finding(asked, "cache_points", "ok", "took a cache point")
@@ -134,7 +138,7 @@ def _cache_points(asked: CalledTarget) -> Finding:
     return _finding(asked, "cache_points", "ok", said)
 
 
-def _tier(asked: CalledTarget, answer: Completion) -> Finding:
+def _tier(asked: CalledTarget, answer: Completion) -> CheckResult:
     wanted, got = asked.target.asked.tier, answer.served_tier
     if got is None:
         said = f"the service does not say whether it served {wanted}"
@@ -152,13 +156,13 @@ def _is_refused(asked: CalledTarget, name: str) -> bool:
     return known and not now
 
 
-def _differs(asked: CalledTarget, check: CheckName, what: str) -> Finding:
+def _differs(asked: CalledTarget, check: CheckName, what: str) -> CheckResult:
     said = f"refuses {what}, which the table of models has for it: a run does without"
     hint = "Nothing has to be done; a run finds it out by one more request."
     return _finding(asked, check, "warning", said, code="differs", hint=hint)
 
 
-def _price(asked: CalledTarget) -> Finding:
+def _price(asked: CalledTarget) -> CheckResult:
     target = asked.target
     prices = (target.prices or builtin_prices()).of(target.model_id, target.config.region)
     missing = target.asked.names - set(prices.tiers if prices else ())
@@ -169,7 +173,7 @@ def _price(asked: CalledTarget) -> Finding:
     return _finding(asked, "price", "unknown", said, code="unknown_price", hint=hint)
 
 
-def _quota(asked: CalledTarget, quota: Quota | None) -> Iterator[Finding]:
+def _quota(asked: CalledTarget, quota: Quota | None) -> Iterator[CheckResult]:
     """The quota against what is to be sent, where there is a target."""
     if quota is None:
         return
@@ -195,13 +199,13 @@ def _quota(asked: CalledTarget, quota: Quota | None) -> Iterator[Finding]:
 def _finding(
     asked: CalledTarget,
     check: CheckName,
-    status: Status,
+    status: CheckStatus,
     message: str,
     *,
     code: str | None = None,
     hint: Words | None = None,
-) -> Finding:
-    return Finding(
+) -> CheckResult:
+    return CheckResult(
         check=check,
         status=status,
         subject=asked.target.model_id,
@@ -218,7 +222,7 @@ BODY = b'{"kind": "trial"}\n'
 _KEPT = "written only to be read; it may be removed"
 
 
-def look_at_folder(config: CoreConfig) -> Iterator[Finding]:
+def look_at_folder(config: CoreConfig) -> Iterator[CheckResult]:
     """Nothing without one."""
     folder = open_folder(config)
     if folder is None:
@@ -227,14 +231,14 @@ def look_at_folder(config: CoreConfig) -> Iterator[Finding]:
     try:
         folder.check()
     except UsageError as error:
-        yield Finding.of("folder", "failed", where, error)
+        yield CheckResult.of("folder", "failed", where, error)
     else:
-        yield Finding(check="folder", status="ok", subject=where, message="can be written")
+        yield CheckResult(check="folder", status="ok", subject=where, message="can be written")
 
 
 def look_at_bucket(
     config: CoreConfig, name: str, sleep: Callable[[float], None]
-) -> Iterator[Finding]:
+) -> Iterator[CheckResult]:
     """Write an object of that name, read it back, and take it away; nothing without a bucket."""
     if not config.s3_bucket:
         return
@@ -243,7 +247,7 @@ def look_at_bucket(
         store = open_bucket(config)
         assert store  # noqa: S101 -- there is a bucket
     except UsageError as error:
-        yield Finding.of("bucket_write", "failed", where, error)
+        yield CheckResult.of("bucket_write", "failed", where, error)
         return
     key = trial_key(name)
     written = _tried("bucket_write", store, key, sleep, _write)
@@ -251,7 +255,7 @@ def look_at_bucket(
     if written.status != "ok":
         return
     # A run reads and lists to be resumed, and deletes nothing.
-    needed: Status = "failed" if config.resume else "unknown"
+    needed: CheckStatus = "failed" if config.resume else "unknown"
     yield _tried("bucket_read", store, key, sleep, _read, needed)
     yield _tried("bucket_delete", store, key, sleep, _delete, "unknown")
 
@@ -285,8 +289,8 @@ def _tried(
     key: str,
     sleep: Callable[[float], None],
     work: Callable[[S3Store, str], str],
-    denied: Status = "failed",
-) -> Finding:
+    denied: CheckStatus = "failed",
+) -> CheckResult:
     """What came of it, with a few tries; `denied`: what it means that it was not allowed."""
     where = store.location(key)
     policy = RetryPolicy(max_attempts=MAX_ATTEMPTS, wait_max_s=2.0)
@@ -297,12 +301,12 @@ def _tried(
             sleep=sleep,
         )
     except BenchError as error:
-        found = Finding.of(check, denied, where, error)
+        found = CheckResult.of(check, denied, where, error)
         return found if check != "bucket_delete" else _left(found)
-    return Finding(check=check, status="ok", subject=where, message=done)
+    return CheckResult(check=check, status="ok", subject=where, message=done)
 
 
-def _left(found: Finding) -> Finding:
+def _left(found: CheckResult) -> CheckResult:
     return replace(
         found, message=f"{found.message} It stays there: {_KEPT}. A run deletes nothing."
     )

@@ -9,14 +9,15 @@ from time import monotonic
 from msgspec import Struct, field
 
 from socratic_bench.benchmarks import RunConfig
-from socratic_bench.catalogue.caching import PrefixCache
+from socratic_bench.catalogue.cache_pricing import PrefixCache
 from socratic_bench.documents.dry_run import DryRunDocument, Expectation, Forecast, Sent
 from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.judging.judge import Judge
 from socratic_bench.judging.jury import Jury, jury_of
 from socratic_bench.models.bedrock.observed import ObservedCapabilities, Options
 from socratic_bench.models.providers import load_provider
-from socratic_bench.ports import EpisodeResult, Length, Model, PlayItem
+from socratic_bench.ports.benchmark import EpisodeResult, Length, PlayItem
+from socratic_bench.ports.provider import Model
 from socratic_bench.runs.closing_judging import closing_question
 from socratic_bench.runs.context import utc_now
 from socratic_bench.runs.dry_run_clock import (
@@ -177,7 +178,7 @@ class _SimulatedJudging(Struct):
 
 
 class _SimulatedContext(Struct):
-    """See `socratic_bench.ports.EpisodeContext`."""
+    """See `socratic_bench.ports.benchmark.EpisodeContext`."""
 
     tested: Model
     models: Mapping[Role, Model]

@@ -16,7 +16,7 @@ from msgspec import Struct, field
 
 from socratic_bench.emulator.settings import EMULATOR
 from socratic_bench.errors import ModelError, Stopped
-from socratic_bench.ports import Length
+from socratic_bench.ports.benchmark import Length
 from socratic_bench.types import Completion, Role
 
 Then = Callable[[], None]

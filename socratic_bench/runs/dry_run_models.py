@@ -9,7 +9,7 @@ from typing import Protocol
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from socratic_bench.catalogue.caching import Part, PrefixCache
+from socratic_bench.catalogue.cache_pricing import Part, PrefixCache
 from socratic_bench.models.bedrock.answers import read_message
 from socratic_bench.models.bedrock.cache_points import caches_system
 from socratic_bench.models.bedrock.capabilities import Capabilities, dropped_field
@@ -18,8 +18,8 @@ from socratic_bench.models.bedrock.sizes import CHARACTERS, request_parts, text_
 from socratic_bench.models.bedrock.wire import Wire
 from socratic_bench.models.budget import Budget, Reservation
 from socratic_bench.models.call_errors import explained
-from socratic_bench.ports import Length
-from socratic_bench.provider_ports import ErrorKind
+from socratic_bench.ports.benchmark import Length
+from socratic_bench.ports.provider import ErrorKind
 from socratic_bench.runs.context import utc_now
 from socratic_bench.runs.dry_run_clock import Emulation, EventQueue, LatencyModels
 from socratic_bench.runs.prepare import Plan
@@ -156,7 +156,7 @@ Sizes = Callable[[str, Request], Sequence[Part]]  # `Provider.sizes`
 
 
 class SimulatedModel(Struct, kw_only=True):
-    """See `socratic_bench.ports.Model`. Each call advances the event queue.
+    """See `socratic_bench.ports.provider.Model`. Each call advances the event queue.
 
     `largest` is its largest request, of `most_tokens` estimated input tokens. `warms`: the first
     request writes the shared cache prefix, and the others wait for it.

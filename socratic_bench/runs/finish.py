@@ -11,14 +11,14 @@ from socratic_bench.documents.journal import EndEntry
 from socratic_bench.documents.place import Place
 from socratic_bench.documents.result import RunResult
 from socratic_bench.errors import ENDINGS, MOST_SHOWN, ArtifactError, BenchError, InternalError
-from socratic_bench.ports import EpisodeResult, Metrics
+from socratic_bench.ports.benchmark import EpisodeResult, Metrics
+from socratic_bench.ports.store import ArtifactStore
 from socratic_bench.runs.closing_judging import Outcome, is_open, metrics_of, words_of
 from socratic_bench.runs.context import RunScope
 from socratic_bench.runs.gates import missing_verdicts, shortfalls
 from socratic_bench.runs.record import Record
 from socratic_bench.runs.resume import say_how_to_go_on
 from socratic_bench.runs.stores import RunStores
-from socratic_bench.store_ports import ArtifactStore
 from socratic_bench.turns import ClosingResult, Turn
 from socratic_bench.types import counted
 

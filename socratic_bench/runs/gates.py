@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.errors import BenchError, ModelError, Problem, Stopped
-from socratic_bench.ports import Metrics
+from socratic_bench.ports.benchmark import Metrics
 from socratic_bench.settings import Gate
 from socratic_bench.turns import Rubric, Turn, Unscored
 from socratic_bench.types import counted

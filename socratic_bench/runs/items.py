@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from socratic_bench.concurrency import start_thread
 from socratic_bench.errors import ModelError
 from socratic_bench.models.cancel_token import CancelToken
-from socratic_bench.ports import EpisodeContext, Model, PlayItem
-from socratic_bench.provider_ports import INVALID_REQUEST
+from socratic_bench.ports.benchmark import EpisodeContext, PlayItem
+from socratic_bench.ports.provider import INVALID_REQUEST, Model
 from socratic_bench.runs.prepare import Plan
 from socratic_bench.turns import Turn, Unscored
 from socratic_bench.types import CONTEXT_WINDOW, CallKey, Completion, Message, Request, Role
@@ -143,7 +143,7 @@ def _wordless(error: ModelError, now: Callable[[], datetime]) -> Completion:
 
 
 class ItemContext(Struct, frozen=True):
-    """What one item is played with. See `socratic_bench.ports.EpisodeContext`."""
+    """What one item is played with. See `socratic_bench.ports.benchmark.EpisodeContext`."""
 
     outer: EpisodeContext
     now: Callable[[], datetime]
@@ -164,8 +164,8 @@ class ItemContext(Struct, frozen=True):
 
 
 class LiveEpisodeContext(Struct, frozen=True, kw_only=True):
-    """See `socratic_bench.ports.EpisodeContext`. At most `max_concurrency` items are played at
-    once, each in one of the threads.
+    """See `socratic_bench.ports.benchmark.EpisodeContext`. At most `max_concurrency` items are
+    played at once, each in one of the threads.
     """
 
     tested: Model

@@ -5,7 +5,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from socratic_bench.catalogue.price_table import builtin_prices
+from socratic_bench.catalogue.prices import builtin_prices
 from socratic_bench.concurrency import start_thread
 from socratic_bench.journal import ReplayLog
 from socratic_bench.models.budget import Budget
@@ -13,7 +13,7 @@ from socratic_bench.models.call import RETRY_WINDOW_S, CalledModel
 from socratic_bench.models.context import CallContext
 from socratic_bench.models.journaling import JournalListener
 from socratic_bench.models.spending import SpendingLimit
-from socratic_bench.ports import Model
+from socratic_bench.ports.provider import Model
 from socratic_bench.retrying import RetryPolicy
 from socratic_bench.runs.context import RunScope
 from socratic_bench.runs.items import LiveEpisodeContext

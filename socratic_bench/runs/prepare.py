@@ -15,8 +15,8 @@ from socratic_bench.documents.judge_status import StoredCalibration
 from socratic_bench.errors import Problem, UsageError, Words
 from socratic_bench.journal import Identity
 from socratic_bench.models.providers import load_provider
-from socratic_bench.parts import BenchmarkSpec
-from socratic_bench.ports import Benchmark, Episode
+from socratic_bench.ports.benchmark import Benchmark, Episode
+from socratic_bench.ports.parts import BenchmarkSpec
 from socratic_bench.redaction import look_again
 from socratic_bench.settings import (
     MAX_STORED_BYTES,
@@ -35,7 +35,7 @@ from socratic_bench.turns import Rubric
 from socratic_bench.types import JUDGE, Role
 
 if TYPE_CHECKING:
-    from socratic_bench.catalogue.price_table import PriceTable
+    from socratic_bench.catalogue.prices import PriceTable
     from socratic_bench.documents.judge_status import StoredCalibration
 
 
@@ -272,7 +272,7 @@ def read_prices(
 
 
 def _read_price_file(name: str) -> "PriceTable":
-    from socratic_bench.catalogue.price_table import load_prices
+    from socratic_bench.catalogue.price_file import load_prices
 
     try:
         content = read_bounded(name)
@@ -288,7 +288,7 @@ def unknown_prices(
     """A sentence for each model without a known price, if there is a budget."""
     if not config.max_cost_usd or config.max_cost_usd < 0:
         return  # no bound, or a mistake of its own
-    from socratic_bench.catalogue.price_table import builtin_prices
+    from socratic_bench.catalogue.prices import builtin_prices
 
     table = table or builtin_prices()
     models = cast.asked_models(config, is_judged=is_judged)
@@ -306,7 +306,7 @@ def unknown_prices(
 
 
 def _at(missing: AbstractSet[str]) -> str:
-    from socratic_bench.catalogue.rates import DEFAULT_TIER, OPTIMIZED
+    from socratic_bench.catalogue.prices import DEFAULT_TIER, OPTIMIZED
 
     told = [f"the tier {name}" for name in sorted(missing - {DEFAULT_TIER, OPTIMIZED})]
     told += ["optimized latency"] if OPTIMIZED in missing else []

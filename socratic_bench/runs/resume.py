@@ -25,6 +25,7 @@ from socratic_bench.errors import (
 from socratic_bench.journal import Identity, ReplayLog
 from socratic_bench.journal.replay_log import impossible, read_header
 from socratic_bench.models.cancel_token import CancelToken, in_time
+from socratic_bench.ports.store import Entry, Journals
 from socratic_bench.runs.prepare import Plan
 from socratic_bench.settings import CoreConfig, editions, from_stored, to_stored
 from socratic_bench.storage.delivery import Delivery
@@ -35,7 +36,6 @@ from socratic_bench.storage.stores import (
     folder_journals,
     open_bucket,
 )
-from socratic_bench.store_ports import Entry, Journals
 from socratic_bench.types import JUDGE, counted
 from socratic_bench.version import VERSION as RUNNER_VERSION
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.errors import BenchError, InternalError, ModelError, Stopped, UsageError
 from socratic_bench.models.cancel_token import CancelToken
-from socratic_bench.ports import Benchmark
+from socratic_bench.ports.benchmark import Benchmark
+from socratic_bench.ports.store import Entry
 from socratic_bench.runs.closing_judging import Outcome
 from socratic_bench.runs.context import Listener, RunScope
 from socratic_bench.runs.models import Actors
@@ -17,7 +18,6 @@ from socratic_bench.runs.resume import AcquiredRun, RunAcquisition, document_ent
 from socratic_bench.runs.services import Services
 from socratic_bench.runs.stores import RunStores
 from socratic_bench.storage.stores import owner
-from socratic_bench.store_ports import Entry
 from socratic_bench.types import Json
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ from socratic_bench.models.context import CallServices
 from socratic_bench.models.prompt_cache_gate import PromptCacheGate
 from socratic_bench.models.providers import load_provider
 from socratic_bench.models.rate_limiters import RateLimiters, RateNarrowed
-from socratic_bench.provider_ports import Provider
+from socratic_bench.ports.provider import Provider
 from socratic_bench.settings import CoreConfig
 
 if TYPE_CHECKING:
-    from socratic_bench.catalogue.price_table import PriceTable
+    from socratic_bench.catalogue.prices import PriceTable
     from socratic_bench.models.rate_targets import RateTargets
     from socratic_bench.models.spending import SpendingLimit
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from socratic_bench.documents import encode
+from socratic_bench.ports.store import ArtifactStore, Journals
 from socratic_bench.runs.context import RunScope
 from socratic_bench.storage.delivery import Delivery, UploadPolicy
 from socratic_bench.storage.stores import (
@@ -15,7 +16,6 @@ from socratic_bench.storage.stores import (
     open_bucket,
     open_folder,
 )
-from socratic_bench.store_ports import ArtifactStore, Journals
 from socratic_bench.types import Json
 
 if TYPE_CHECKING:

@@ -24,12 +24,12 @@ from socratic_bench.errors import (
     StoreOutageError,
     UsageError,
 )
+from socratic_bench.ports.store import Entry, StoredObject
 from socratic_bench.settings import MAX_STORED_BYTES
 from socratic_bench.storage.delivery import Delivery, with_retries
 from socratic_bench.storage.keys import RunKeys, index_of
 from socratic_bench.storage.lease import Lease, LeaseTerms
 from socratic_bench.storage.s3 import Bucket, Stored
-from socratic_bench.store_ports import Entry, StoredObject
 from socratic_bench.types import counted
 
 
@@ -91,7 +91,7 @@ WAIT_MAX_S = 2.0
 
 
 class BucketJournal:
-    """See `socratic_bench.store_ports.Journal`. Appending returns at once; other threads write."""
+    """See `socratic_bench.ports.store.Journal`. Appending returns at once; other threads write."""
 
     def __init__(
         self,
@@ -154,7 +154,7 @@ class BucketJournal:
                 self._under_way[tried] = time.monotonic()
 
     def writes(self) -> Sequence[Future[None]]:
-        """See `socratic_bench.store_ports.Journal`, none of S3 that is `WAIT_MAX_S` behind."""
+        """See `socratic_bench.ports.store.Journal`, none of S3 that is `WAIT_MAX_S` behind."""
         with self._lock:
             for write in [write for write in self._under_way if write.done()]:
                 del self._under_way[write]
@@ -202,7 +202,7 @@ class EntryStore:
         self.kept.add(key)
 
     def missing(self, kept: Mapping[str, StoredObject]) -> Sequence[str] | None:
-        """See `socratic_bench.store_ports.ArtifactStore`, also of earlier processes' files."""
+        """See `socratic_bench.ports.store.ArtifactStore`, also of earlier processes' files."""
         del kept
         sizes = {key: len(body) for key, body in [*self.bodies.items()] if key in self.kept}
         try:

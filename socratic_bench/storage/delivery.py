@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from socratic_bench.concurrency import Workers
 from socratic_bench.errors import ArtifactError, Problem, StoreOutageError
+from socratic_bench.ports.store import ArtifactStore, StoredObject
 from socratic_bench.retrying import RetryPolicy
 from socratic_bench.settings import MAX_ATTEMPTS
-from socratic_bench.store_ports import ArtifactStore, StoredObject
 from socratic_bench.types import counted
 
 WRITERS = 4

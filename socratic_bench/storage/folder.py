@@ -16,8 +16,8 @@ from typing import TypeVar
 import orjson
 
 from socratic_bench.errors import ArtifactError, Problem, UsageError
+from socratic_bench.ports.store import StoredObject
 from socratic_bench.settings import MAX_STORED_BYTES, open_regular, read_open
-from socratic_bench.store_ports import StoredObject
 
 # Opens a folder without permission to read it, where the system can.
 _FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | getattr(os, "O_PATH", os.O_RDONLY)
@@ -137,7 +137,7 @@ class FolderStore:
             os.close(descriptor)
 
     def missing(self, kept: Mapping[str, StoredObject]) -> Sequence[str]:
-        """See `socratic_bench.store_ports.ArtifactStore`."""
+        """See `socratic_bench.ports.store.ArtifactStore`."""
         return [key for key, stored in kept.items() if not self._has(key, stored)]
 
     def _has(self, key: str, stored: StoredObject) -> bool:

@@ -17,10 +17,10 @@ import orjson
 
 from socratic_bench.documents import encode
 from socratic_bench.errors import ArtifactError, DamagedJournalError, Problem, UsageError
+from socratic_bench.ports.store import Entry, WrittenEntry
 from socratic_bench.settings import MAX_STORED_BYTES, read_open
 from socratic_bench.storage.folder import FolderTree, repair_hint, sync_content, write_whole
 from socratic_bench.storage.keys import JUDGING_FILE, RunKeys, index_of
-from socratic_bench.store_ports import Entry, WrittenEntry
 from socratic_bench.types import Json, counted
 
 FOLDER = "journal/runs"
@@ -175,7 +175,7 @@ class FolderJournals:
 
 
 class FolderJournal:
-    """See `socratic_bench.store_ports.Journal`. The lock is the process's, and ends with it.
+    """See `socratic_bench.ports.store.Journal`. The lock is the process's, and ends with it.
 
     Raises `UsageError` where another process holds the file, or where it is no journal; of one that
     `is_new`, `FileExistsError` where there are entries already.

@@ -7,7 +7,7 @@ import orjson
 
 from socratic_bench.documents import encode
 from socratic_bench.errors import ArtifactError
-from socratic_bench.store_ports import Entry, Journal, WrittenEntry
+from socratic_bench.ports.store import Entry, Journal, WrittenEntry
 
 
 class ReplicatedJournal:
@@ -47,21 +47,21 @@ class ReplicatedJournal:
                 raise
 
     def writes(self) -> Sequence[Future[None]]:
-        """See `socratic_bench.store_ports.Journal`: to be noted in one store is enough."""
+        """See `socratic_bench.ports.store.Journal`: to be noted in one store is enough."""
         return min((journal.writes() for journal in self._journals), key=len, default=())
 
     def mend(self) -> None:
-        """See `socratic_bench.store_ports.Journal`."""
+        """See `socratic_bench.ports.store.Journal`."""
         for journal in self._journals:
             journal.mend()
 
     @property
     def mended(self) -> Sequence[str]:
-        """See `socratic_bench.store_ports.Journal`."""
+        """See `socratic_bench.ports.store.Journal`."""
         return [message for journal in self._journals for message in journal.mended]
 
     def body_of(self, key: str) -> bytes | None:
-        """See `socratic_bench.store_ports.Journal`."""
+        """See `socratic_bench.ports.store.Journal`."""
         bodies = (journal.body_of(key) for journal in self._journals)
         return next((body for body in bodies if body is not None), None)
 

@@ -31,6 +31,7 @@ from socratic_bench.models.bedrock.credentials import (
 )
 from socratic_bench.models.bedrock.data import make_client, new_session
 from socratic_bench.models.bedrock.transport import UnsendableError
+from socratic_bench.ports.store import StoredObject
 from socratic_bench.settings import prefix_problems
 from socratic_bench.storage.bucket_errors import (
     ACTIONS,
@@ -40,7 +41,6 @@ from socratic_bench.storage.bucket_errors import (
     is_expired,
     named_region,
 )
-from socratic_bench.store_ports import StoredObject
 
 if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
@@ -492,7 +492,7 @@ class S3Store:
         self.bucket.put(key, body)
 
     def missing(self, kept: Mapping[str, StoredObject]) -> Sequence[str] | None:
-        """See `socratic_bench.store_ports.ArtifactStore`."""
+        """See `socratic_bench.ports.store.ArtifactStore`."""
         return self.bucket.missing({key: found.n_bytes for key, found in kept.items()})
 
     def location(self, key: str) -> str:

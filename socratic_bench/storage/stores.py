@@ -11,11 +11,11 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Protocol
 
 from socratic_bench.errors import BenchError, UsageError, Words
+from socratic_bench.ports.store import ArtifactStore, Journals
 from socratic_bench.settings import OFFLINE_REGION, S3, CoreConfig
 from socratic_bench.storage.delivery import Delivery, with_retries
 from socratic_bench.storage.folder import FolderStore
 from socratic_bench.storage.folder_journal import FolderJournals
-from socratic_bench.store_ports import ArtifactStore, Journals
 from socratic_bench.types import Json
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from socratic_bench.benchmarks.execution.settings import Settings
 from socratic_bench.benchmarks.execution.turn import ExecutionTurn
 from socratic_bench.benchmarks.execution.views import VIEWS
 from socratic_bench.errors import Problem, UsageError, Words, followed
-from socratic_bench.ports import Benchmark, Metrics
+from socratic_bench.ports.benchmark import Benchmark, Metrics
 from socratic_bench.settings import CoreConfig, part_of, read_system_prompt
 from socratic_bench.turns import Turn
 from socratic_bench.types import counted

@@ -18,8 +18,8 @@ from socratic_bench.benchmarks.execution.turn import ExecutionTurn
 from socratic_bench.documents.cost import Billing, role_usd
 from socratic_bench.documents.result import RunResult
 from socratic_bench.documents.scalars import Count, Sha256, Share
-from socratic_bench.parts import Part, Parts
-from socratic_bench.ports import Sample
+from socratic_bench.ports.benchmark import Sample
+from socratic_bench.ports.parts import Part, Parts
 from socratic_bench.settings import MOST_TURNS, part_of
 from socratic_bench.turns import Turn
 from socratic_bench.types import doc

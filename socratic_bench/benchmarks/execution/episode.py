@@ -7,7 +7,7 @@ from socratic_bench.benchmarks.execution.prompts import prompt_of, system_prompt
 from socratic_bench.benchmarks.execution.sampling import sampling_of
 from socratic_bench.benchmarks.execution.settings import Settings
 from socratic_bench.benchmarks.execution.turn import ExecutionTurn, read
-from socratic_bench.ports import Episode, EpisodeContext, EpisodeResult, Length
+from socratic_bench.ports.benchmark import Episode, EpisodeContext, EpisodeResult, Length
 from socratic_bench.turns import Turn
 from socratic_bench.types import CallKey, Message, Request, Role, clean
 

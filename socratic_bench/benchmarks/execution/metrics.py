@@ -17,7 +17,7 @@ from socratic_bench.benchmarks.execution.items import PROGRAMS, Item
 from socratic_bench.benchmarks.execution.prediction import correct_of, passed_of, reversion_of
 from socratic_bench.benchmarks.execution.reading import Readings, readings_in, with_program
 from socratic_bench.documents.scalars import FIGURE_PLACES
-from socratic_bench.ports import MetricInfo
+from socratic_bench.ports.benchmark import MetricInfo
 
 
 def _rate(name: str, title: str, *, higher_is_better: bool = True) -> MetricInfo:

@@ -1,7 +1,7 @@
 """What reports show of this benchmark, and by what its runs are compared."""
 
 from socratic_bench.benchmarks.execution.metrics import by_problem_of
-from socratic_bench.views import Caveat, MetricGroup, Views
+from socratic_bench.ports.parts import Caveat, MetricGroup, Views
 
 VIEWS = Views(
     axes=("mc", "mr"),

@@ -27,15 +27,14 @@ from socratic_bench.benchmarks.socratic.student.voices import voices_sha256
 from socratic_bench.benchmarks.socratic.transcript import NO_TRANSCRIPT, Transcript, read_transcript
 from socratic_bench.benchmarks.socratic.turn import STUDENT
 from socratic_bench.errors import Mistakes, Problem, UsageError
-from socratic_bench.ports import Benchmark, MetricInfo, Metrics, Recorded, Sample
+from socratic_bench.ports.benchmark import Benchmark, MetricInfo, Metrics, Recorded, Sample
 from socratic_bench.settings import CoreConfig, part_of, read_system_prompt
 from socratic_bench.turns import Measure, Rubric, Turn
 from socratic_bench.types import Role, clean, counted
 
 if TYPE_CHECKING:
-    from socratic_bench.findings import FileReport
-    from socratic_bench.parts import Parts
-    from socratic_bench.views import Views
+    from socratic_bench.ports.benchmark import FileReport
+    from socratic_bench.ports.parts import Parts, Views
 
 
 class SocraticBenchmark(Benchmark):
@@ -88,7 +87,7 @@ class SocraticBenchmark(Benchmark):
 
     def check_files(self, files: Sequence[str]) -> "FileReport":
         from socratic_bench.benchmarks.socratic.scenarios.checking import check_files
-        from socratic_bench.findings import FileReport
+        from socratic_bench.ports.benchmark import FileReport
 
         if not files:
             return FileReport({})

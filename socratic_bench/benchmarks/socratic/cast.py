@@ -4,8 +4,8 @@ from typing import Annotated, Self
 
 from socratic_bench.benchmarks.socratic.settings import Settings
 from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR
-from socratic_bench.parts import Actor, BenchmarkSpec, Part
-from socratic_bench.ports import Sample
+from socratic_bench.ports.benchmark import Sample
+from socratic_bench.ports.parts import Actor, BenchmarkSpec, Part
 from socratic_bench.settings import CoreConfig, part_of
 from socratic_bench.types import doc
 

@@ -24,7 +24,7 @@ from socratic_bench.benchmarks.socratic.turn import SocraticTurn
 from socratic_bench.concurrency import convert
 from socratic_bench.documents.result import RunResult
 from socratic_bench.documents.usage import CallEntry
-from socratic_bench.parts import Part, Parts
+from socratic_bench.ports.parts import Part, Parts
 from socratic_bench.settings import CoreConfig, part_of
 from socratic_bench.turns import ClosingResult, Turn, Unscored
 from socratic_bench.types import doc

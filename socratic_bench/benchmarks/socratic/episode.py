@@ -21,7 +21,7 @@ from socratic_bench.benchmarks.socratic.student.student import Exchange, Student
 from socratic_bench.benchmarks.socratic.transcript import NO_TRANSCRIPT, Transcript
 from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR, SocraticTurn
 from socratic_bench.errors import ModelError
-from socratic_bench.ports import (
+from socratic_bench.ports.benchmark import (
     ClosingQuestion,
     Episode,
     EpisodeContext,
@@ -37,7 +37,7 @@ OPENING = f"{STUDENT}, first words"  # how the judge is shown them, if exchanges
 
 
 class SocraticEpisode(Episode, frozen=True, kw_only=True):
-    """One dialogue, prepared. See `socratic_bench.ports.Episode`."""
+    """One dialogue, prepared. See `socratic_bench.ports.benchmark.Episode`."""
 
     settings: Settings
     scenario: Scenario

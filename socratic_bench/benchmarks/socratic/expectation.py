@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR
-from socratic_bench.ports import Length
+from socratic_bench.ports.benchmark import Length
 from socratic_bench.types import JUDGE, Role
 
 _TUTOR: Mapping[Length, str] = {

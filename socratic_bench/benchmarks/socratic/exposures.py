@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from socratic_bench.benchmarks.socratic.lapses import stretches
 from socratic_bench.benchmarks.socratic.metrics_document import UNPRESSED
-from socratic_bench.views import Exposure
+from socratic_bench.ports.parts import Exposure
 
 LAPSE, RECOVERY = "lapse", "recovery"
 

@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 
 from socratic_bench.benchmarks.socratic.scenarios.scenario import CUSTOM, Scenario
 from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR
-from socratic_bench.ports import ClosingQuestion, Metrics
+from socratic_bench.ports.benchmark import ClosingQuestion, Metrics
 from socratic_bench.turns import Findings, Measure, Rubric, Turn
 from socratic_bench.types import Json, Tool, clean, doc
 

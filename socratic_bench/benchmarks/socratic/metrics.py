@@ -26,7 +26,7 @@ from socratic_bench.benchmarks.socratic.settings import Settings
 from socratic_bench.benchmarks.socratic.trend import Trend, trend_of
 from socratic_bench.benchmarks.socratic.turn import SocraticTurn
 from socratic_bench.concurrency import convert
-from socratic_bench.ports import MetricInfo, Metrics
+from socratic_bench.ports.benchmark import MetricInfo, Metrics
 from socratic_bench.turns import Turn, Verdict
 
 Summary = TypeVar("Summary")

@@ -11,7 +11,7 @@ from socratic_bench.benchmarks.socratic.student.student import StudentReply
 from socratic_bench.benchmarks.socratic.transcript import RecordedTurn
 from socratic_bench.benchmarks.socratic.turn import SocraticTurn
 from socratic_bench.errors import UsageError
-from socratic_bench.ports import EpisodeResult, Recorded
+from socratic_bench.ports.benchmark import EpisodeResult, Recorded
 from socratic_bench.turns import recorded_reply
 
 

@@ -2,7 +2,7 @@
 
 from socratic_bench.benchmarks.socratic.exposures import exposures
 from socratic_bench.benchmarks.socratic.metrics_document import DIMENSIONS, EVENTS
-from socratic_bench.views import Caveat, Findings, MetricGroup, TurnKind, Views
+from socratic_bench.ports.parts import Caveat, Findings, MetricGroup, TurnKind, Views
 
 VIEWS = Views(
     endurance="sustained_half_life",

@@ -9,8 +9,7 @@ from typing import Any
 from botocore.exceptions import NoCredentialsError
 from botocore.session import Session
 
-from socratic_bench.errors import ModelError
-from socratic_bench.findings import CheckName, Finding, Quota, Status
+from socratic_bench.errors import CheckName, CheckResult, CheckStatus, ModelError
 from socratic_bench.models.bedrock.credentials import make_ready
 from socratic_bench.models.bedrock.error_kinds import TRANSLATED, error_kind
 from socratic_bench.models.bedrock.quota_names import quotas_by_model
@@ -22,6 +21,7 @@ from socratic_bench.models.bedrock.session import (
     open_session,
     single_try_client,
 )
+from socratic_bench.ports.provider import Quota
 from socratic_bench.settings import OFFLINE_REGION, CoreConfig
 
 MAX_WAIT_S = 5
@@ -40,7 +40,7 @@ _UNNEEDED = {
 }
 
 
-def identities(config: CoreConfig) -> Iterator[Finding]:
+def identities(config: CoreConfig) -> Iterator[CheckResult]:
     """Whose the credentials are; and the role's, if one is taken for calls."""
     if config.offline:
         yield _finding("credentials", "ok", "none", "the embedded endpoint needs none")
@@ -75,7 +75,7 @@ def _quota_rows(config: CoreConfig) -> list[Mapping[str, Any]]:
     return [*_rows(client)]
 
 
-def _identity(check: CheckName, config: CoreConfig, role_arn: str | None) -> Finding:
+def _identity(check: CheckName, config: CoreConfig, role_arn: str | None) -> CheckResult:
     subject = role_arn or "the caller"
     try:
         session = open_session(_endpoint(config, role_arn))
@@ -88,21 +88,21 @@ def _identity(check: CheckName, config: CoreConfig, role_arn: str | None) -> Fin
         told = client.get_caller_identity()
         return _finding(check, "ok", str(told["Arn"]), f"account {told['Account']}")
     except ModelError as error:
-        return Finding.of(check, "failed", subject, error)
+        return CheckResult.of(check, "failed", subject, error)
     except (*TRANSLATED, KeyError, TypeError) as error:
         return _failed_check(check, subject, error)
 
 
-def _failed_check(check: CheckName, subject: str, error: Exception) -> Finding:
+def _failed_check(check: CheckName, subject: str, error: Exception) -> CheckResult:
     """Credentials that are refused fail; a run does not need to know whose they are."""
     if isinstance(error, (KeyError, TypeError)):
         said = "what answers in the place of AWS STS does not say whose they are"
         return _finding(check, "unknown", subject, said)
     told = error_kind(error, model_id=_NAMES[STS]).error
-    status: Status = "failed" if told.end_reason == "credentials" else "unknown"
+    status: CheckStatus = "failed" if told.end_reason == "credentials" else "unknown"
     if status == "unknown":
         told.hint = _UNNEEDED[STS]
-    return Finding.of(check, status, subject, told)
+    return CheckResult.of(check, status, subject, told)
 
 
 def _rows(client: Any) -> Iterator[Mapping[str, Any]]:  # noqa: ANN401 -- the SDK's
@@ -146,5 +146,5 @@ def _unasked(service: str) -> str:
     )
 
 
-def _finding(check: CheckName, status: Status, subject: str, message: str) -> Finding:
-    return Finding(check=check, status=status, subject=subject, message=message)
+def _finding(check: CheckName, status: CheckStatus, subject: str, message: str) -> CheckResult:
+    return CheckResult(check=check, status=status, subject=subject, message=message)

@@ -8,7 +8,7 @@ from botocore.exceptions import LoginError
 
 from socratic_bench.errors import Words, followed
 from socratic_bench.models.bedrock.listing import Listing
-from socratic_bench.provider_ports import ErrorKind
+from socratic_bench.ports.provider import ErrorKind
 
 
 def better_hint(

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
-from socratic_bench.provider_ports import UnreadableAnswerError
+from socratic_bench.ports.provider import UnreadableAnswerError
 from socratic_bench.types import Block, Message, Reasoning, StopReason, Text, ToolUse, Usage, clean
 
 # The neutral words are Bedrock's own, but for these.

@@ -5,7 +5,7 @@ Under the model's minimum it has no effect and costs nothing; what was cached is
 counters alone.
 """
 
-from socratic_bench.catalogue.bounds import schema_length
+from socratic_bench.catalogue.token_bounds import schema_length
 from socratic_bench.models.bedrock.capabilities import Capabilities
 from socratic_bench.types import Request
 

@@ -14,7 +14,7 @@ from socratic_bench.models.bedrock.session import (
     runtime_client,
     signs_with_token,
 )
-from socratic_bench.provider_ports import ErrorKind
+from socratic_bench.ports.provider import ErrorKind
 
 if TYPE_CHECKING:
     from botocore.session import Session

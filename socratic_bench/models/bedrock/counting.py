@@ -4,13 +4,13 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from socratic_bench.catalogue.ids import base_id
+from socratic_bench.catalogue.models import base_id
 from socratic_bench.errors import ModelError
 from socratic_bench.models.bedrock.credentials import make_ready
 from socratic_bench.models.bedrock.error_kinds import TRANSLATED
 from socratic_bench.models.bedrock.session import Endpoint, open_session, runtime_client
 from socratic_bench.models.bedrock.wire import Wire
-from socratic_bench.provider_ports import AnswerTimeoutError
+from socratic_bench.ports.provider import AnswerTimeoutError
 
 MAX_WAIT_S = 2.0
 # What is counted of a request; CountTokens takes no more.

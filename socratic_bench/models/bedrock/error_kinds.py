@@ -21,7 +21,7 @@ from socratic_bench.models.bedrock.transport import (
     UnsendableError,
     carried,
 )
-from socratic_bench.provider_ports import AnswerTimeoutError, ErrorKind, UnreadableAnswerError
+from socratic_bench.ports.provider import AnswerTimeoutError, ErrorKind, UnreadableAnswerError
 
 _SIGNATURES = (
     *("InvalidSignatureException", "InvalidSignature", "SignatureDoesNotMatch"),

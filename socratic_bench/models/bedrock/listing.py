@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from botocore.session import Session
 
-from socratic_bench.catalogue.ids import base_id
+from socratic_bench.catalogue.models import base_id
 from socratic_bench.errors import ModelError
 from socratic_bench.models.bedrock.error_kinds import TRANSLATED
 from socratic_bench.models.bedrock.session import Endpoint, single_try_client

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 from socratic_bench.errors import Problem
 from socratic_bench.generation import MIN_THINKING_TOKENS
 from socratic_bench.models.bedrock.capabilities import capabilities_of
-from socratic_bench.provider_ports import Provider, ProviderModule
+from socratic_bench.ports.provider import Provider, ProviderModule
 from socratic_bench.settings import OFFLINE_REGION, CoreConfig
 from socratic_bench.settings.requested import asked_settings, setting_name
 
 if TYPE_CHECKING:
     from socratic_bench.emulator import Emulator
-    from socratic_bench.findings import Finding, Quota
+    from socratic_bench.errors import CheckResult
     from socratic_bench.models.bedrock.session import Endpoint, SdkSession
+    from socratic_bench.ports.provider import Quota
 
 
 class _Bedrock(ProviderModule):
@@ -58,7 +59,7 @@ class _Bedrock(ProviderModule):
 
         return open_session(_endpoint(config, None))
 
-    def identities(self, config: CoreConfig) -> "Iterable[Finding]":
+    def identities(self, config: CoreConfig) -> "Iterable[CheckResult]":
         from socratic_bench.models.bedrock.account import identities
 
         return [*identities(config)]

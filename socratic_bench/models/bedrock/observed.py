@@ -15,7 +15,7 @@ from socratic_bench.models.bedrock.capabilities import (
     dropped_field,
 )
 from socratic_bench.models.bedrock.wire import Wire, converse_arguments
-from socratic_bench.provider_ports import ErrorKind, RefusedField
+from socratic_bench.ports.provider import ErrorKind, RefusedField
 from socratic_bench.settings import CoreConfig
 from socratic_bench.types import Request
 

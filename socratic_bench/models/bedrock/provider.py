@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from socratic_bench.catalogue.bounds import packed_schema
+from socratic_bench.catalogue.token_bounds import packed_schema
 from socratic_bench.errors import ModelError
 from socratic_bench.models.bedrock import answers
 from socratic_bench.models.bedrock.cache_points import caches_system
@@ -18,7 +18,7 @@ from socratic_bench.models.bedrock.credentials import CredentialsError
 from socratic_bench.models.bedrock.error_kinds import TRANSLATED, error_kind
 from socratic_bench.models.bedrock.observed import ObservedCapabilities, Options
 from socratic_bench.models.bedrock.sending import Response, WireRequest
-from socratic_bench.provider_ports import (
+from socratic_bench.ports.provider import (
     Answer,
     AnswerTimeoutError,
     ErrorKind,
@@ -30,7 +30,7 @@ from socratic_bench.types import Request
 if TYPE_CHECKING:
     from types_boto3_bedrock_runtime import BedrockRuntimeClient
 
-    from socratic_bench.catalogue.caching import Part
+    from socratic_bench.catalogue.cache_pricing import Part
 
 
 class FailedRequestError(Exception):

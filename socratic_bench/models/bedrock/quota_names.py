@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from socratic_bench.catalogue.ids import base_id
-from socratic_bench.findings import Quota
+from socratic_bench.catalogue.models import base_id
+from socratic_bench.ports.provider import Quota
 
 # Such as "Cross-region model inference tokens per minute for Anthropic Claude Sonnet 4.5 V1".
 _NAME = re.compile(

@@ -9,7 +9,7 @@ from msgspec import Struct
 from socratic_bench.models.bedrock.error_kinds import TRANSLATED
 from socratic_bench.models.bedrock.streamed import StreamedAnswer
 from socratic_bench.models.bedrock.wire import Wire
-from socratic_bench.provider_ports import AnswerTimeoutError, UnreadableAnswerError
+from socratic_bench.ports.provider import AnswerTimeoutError, UnreadableAnswerError
 
 if TYPE_CHECKING:
     from types_boto3_bedrock_runtime import BedrockRuntimeClient

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 
-from socratic_bench.catalogue.caching import Part
+from socratic_bench.catalogue.cache_pricing import Part
 from socratic_bench.models.bedrock.wire import Wire
 
 # English text has some four characters a token; each block has a frame of a few tokens.

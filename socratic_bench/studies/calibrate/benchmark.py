@@ -5,8 +5,7 @@ from hashlib import sha256
 
 import msgspec
 
-from socratic_bench.parts import Parts
-from socratic_bench.ports import (
+from socratic_bench.ports.benchmark import (
     Benchmark,
     Episode,
     EpisodeContext,
@@ -17,6 +16,7 @@ from socratic_bench.ports import (
     Metrics,
     Sample,
 )
+from socratic_bench.ports.parts import Parts
 from socratic_bench.settings import MOST_TURNS, CoreConfig
 from socratic_bench.studies.labels.turns import LabelledTurn
 from socratic_bench.turns import Rubric, Turn, recorded_reply

@@ -17,7 +17,7 @@ from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.documents.estimates import MinimumGate
 from socratic_bench.documents.sweep import PrimaryMetric
 from socratic_bench.errors import Problem
-from socratic_bench.ports import Benchmark
+from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.studies.compare.contenders import Group, Unlike, pairs_of
 from socratic_bench.studies.compare.drop_gates import MaxDrop, held, missed, of_failed
 from socratic_bench.studies.compare.figures import Figures, corrected

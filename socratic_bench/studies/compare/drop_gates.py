@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from socratic_bench.documents.comparison import ComparedPair, Difference, DropGate, FailedContender
-from socratic_bench.ports import MetricInfo
+from socratic_bench.ports.benchmark import MetricInfo
 from socratic_bench.settings import Gate
 from socratic_bench.statistics.clusters import FEWEST
 

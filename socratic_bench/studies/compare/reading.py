@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from socratic_bench.errors import UsageError
-from socratic_bench.ports import Benchmark
+from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.studies.compare.judged import runs_at
 from socratic_bench.studies.compare.places import Found, failed_cells_at
 from socratic_bench.studies.compare.stored_run import (

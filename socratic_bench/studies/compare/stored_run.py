@@ -10,7 +10,7 @@ from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.concurrency import convert
 from socratic_bench.documents.plain import loaded, reason
 from socratic_bench.errors import UsageError
-from socratic_bench.ports import Benchmark, MetricInfo
+from socratic_bench.ports.benchmark import Benchmark, MetricInfo
 from socratic_bench.runs.gates import metric_at
 from socratic_bench.statistics.survival import Time
 from socratic_bench.studies.compare.validation import validate_run

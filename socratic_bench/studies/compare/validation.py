@@ -10,8 +10,8 @@ from socratic_bench.benchmarks import RunConfig
 from socratic_bench.documents.inputs import own_inputs
 from socratic_bench.documents.plain import read_value
 from socratic_bench.documents.run import CuratedDocument, RunDocument
-from socratic_bench.parts import Part, Parts
-from socratic_bench.ports import Benchmark
+from socratic_bench.ports.benchmark import Benchmark
+from socratic_bench.ports.parts import Part, Parts
 
 
 def validate_run(document: Mapping[str, Any], benchmark: Benchmark, name: str) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from socratic_bench.ports import (
+from socratic_bench.ports.benchmark import (
     Benchmark,
     ClosingQuestion,
     Episode,

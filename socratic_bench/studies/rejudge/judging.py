@@ -11,7 +11,7 @@ from socratic_bench.documents.scalars import TIME_PLACES
 from socratic_bench.documents.usage import CallUsage, RoleUsage
 from socratic_bench.models.cancel_token import CancelToken
 from socratic_bench.models.spending import SpendingLimit
-from socratic_bench.ports import Length
+from socratic_bench.ports.benchmark import Length
 from socratic_bench.runs import Plan, perform
 from socratic_bench.runs.context import Listener
 from socratic_bench.runs.dry_run import Forecaster

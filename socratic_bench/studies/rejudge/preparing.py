@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from socratic_bench.benchmarks import RunConfig
-from socratic_bench.catalogue.price_table import builtin_prices
+from socratic_bench.catalogue.prices import builtin_prices
 from socratic_bench.documents.judgings import JudgingSettings
 from socratic_bench.errors import Problem, UsageError, Words
 from socratic_bench.journal.replay_log import read_header

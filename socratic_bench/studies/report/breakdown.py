@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from socratic_bench.ports.parts import Findings, TurnKind
 from socratic_bench.studies.report.cell_charts import shares
 from socratic_bench.studies.report.charts import extent, intervals
 from socratic_bench.studies.report.leaderboard import MODEL, mark, shown
@@ -18,7 +19,6 @@ from socratic_bench.studies.report.parts import (
 )
 from socratic_bench.studies.report.rows import RunRow, TurnRow
 from socratic_bench.studies.report.study import SHARE, Estimate, Study, score_metric
-from socratic_bench.views import Findings, TurnKind
 
 
 def spaced(name: str) -> str:

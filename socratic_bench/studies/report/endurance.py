@@ -5,7 +5,7 @@ from collections.abc import Hashable, Mapping, Sequence
 
 from msgspec import Struct
 
-from socratic_bench.ports import MetricInfo
+from socratic_bench.ports.benchmark import MetricInfo
 from socratic_bench.runs.gates import metric_at
 from socratic_bench.statistics.bootstrap import Limits, in_fixed_order, survival_limits
 from socratic_bench.statistics.survival import Step, Time, curve, median, restricted_mean

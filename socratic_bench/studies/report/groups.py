@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from socratic_bench.documents.estimates import Mean
-from socratic_bench.ports import MetricInfo
+from socratic_bench.ports.benchmark import MetricInfo
+from socratic_bench.ports.parts import MetricGroup
 from socratic_bench.studies.report.charts import extent, intervals
 from socratic_bench.studies.report.leaderboard import MODEL, mark, places_of, shown
 from socratic_bench.studies.report.parts import UNKNOWN, Chart, Figure, Section, columns, number
 from socratic_bench.studies.report.study import Estimate, Study
-from socratic_bench.views import MetricGroup
 
 MOST_COLUMNS = 7
 VARIANCE_PLACES = 3

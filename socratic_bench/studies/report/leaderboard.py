@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from socratic_bench.ports import MetricInfo
+from socratic_bench.ports.benchmark import MetricInfo
 from socratic_bench.studies.report.charts import extent, intervals
 from socratic_bench.studies.report.endurance import Endurance
 from socratic_bench.studies.report.parts import (

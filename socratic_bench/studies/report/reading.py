@@ -16,7 +16,7 @@ from socratic_bench.documents.judge_status import JudgeIdentity, JudgeStatus, St
 from socratic_bench.documents.plain import loaded, read_value
 from socratic_bench.documents.sweep import CellRow
 from socratic_bench.errors import Mistakes, UsageError
-from socratic_bench.ports import Benchmark
+from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.stores import ListedFolder, ListedStore
 from socratic_bench.studies.compare.judged import runs_at

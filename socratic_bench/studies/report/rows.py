@@ -5,11 +5,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from socratic_bench.ports import Benchmark
+from socratic_bench.ports.benchmark import Benchmark
+from socratic_bench.ports.parts import Exposure
 from socratic_bench.studies.compare.stored_run import StoredRun, value_at
 from socratic_bench.turns import Measure
 from socratic_bench.types import Json
-from socratic_bench.views import Exposure
 
 Scores = Mapping[str, float | None]
 

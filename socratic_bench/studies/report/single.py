@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from socratic_bench.documents.shown import ShownDocument, ShownTurn
 from socratic_bench.errors import Problem, UsageError
-from socratic_bench.ports import Benchmark
+from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.settings import S3
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.stores import store_at

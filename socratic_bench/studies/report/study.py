@@ -8,7 +8,8 @@ from itertools import combinations, product
 from msgspec import Struct
 
 from socratic_bench.documents.estimates import Mean
-from socratic_bench.ports import MetricInfo
+from socratic_bench.ports.benchmark import MetricInfo
+from socratic_bench.ports.parts import Views
 from socratic_bench.statistics.bootstrap_t import Method
 from socratic_bench.statistics.clusters import clustered
 from socratic_bench.statistics.differences import ALPHA, paired_p
@@ -17,7 +18,6 @@ from socratic_bench.studies.compare.figures import mean_over
 from socratic_bench.studies.compare.pairing import paired
 from socratic_bench.studies.report.rows import Rows, RunRow, TurnRow
 from socratic_bench.studies.sweep.means import interval_of
-from socratic_bench.views import Views
 
 METHOD: Method = "t"
 # More panels in one chart tell nobody anything, and colours and shapes would come twice.

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from socratic_bench.ports import MetricInfo
+from socratic_bench.ports.benchmark import MetricInfo
 from socratic_bench.studies.report.breakdown import shared
 from socratic_bench.studies.report.charts import extent, intervals
 from socratic_bench.studies.report.endurance import Endurance

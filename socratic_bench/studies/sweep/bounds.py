@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from socratic_bench.documents.estimates import Mean, MinimumGate, Survival
 from socratic_bench.errors import Problem
-from socratic_bench.ports import Benchmark, MetricInfo
+from socratic_bench.ports.benchmark import Benchmark, MetricInfo
 from socratic_bench.settings import Gate
 from socratic_bench.statistics.bootstrap_t import FEWEST_DRAWN, Method
 from socratic_bench.statistics.clusters import FEWEST

@@ -17,7 +17,7 @@ from socratic_bench.studies.sweep.plan_models import TARGETS
 from socratic_bench.studies.sweep.request import SweepRequest, names_any
 
 if TYPE_CHECKING:
-    from socratic_bench.catalogue.price_table import PriceTable
+    from socratic_bench.catalogue.prices import PriceTable
 
 
 def check(

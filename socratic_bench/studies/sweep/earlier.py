@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.documents.sweep import CellRow, SweepFile
 from socratic_bench.errors import EXIT_GATE
-from socratic_bench.ports import Benchmark
+from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.runs.gates import falls_short
 from socratic_bench.settings import table
 from socratic_bench.storage.stores import ListedStore

@@ -11,7 +11,7 @@ from socratic_bench.documents.result import RunResult
 from socratic_bench.errors import BenchError, InternalError
 from socratic_bench.models.cancel_token import CancelToken
 from socratic_bench.models.events import CallAnswered, CallBegan, CallEvent
-from socratic_bench.ports import Benchmark
+from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.runs import perform, prepare
 from socratic_bench.runs.context import Listener
 from socratic_bench.runs.resume import of_no_run

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks import load_benchmark
-from socratic_bench.catalogue.price_table import PriceSource
+from socratic_bench.catalogue.prices import PriceSource
 from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.documents.generation import KEYS
 from socratic_bench.documents.scalars import TIME_PLACES, USD_PLACES, to_places
@@ -24,7 +24,7 @@ from socratic_bench.documents.sweep_dry_run import (
     SweepDryRun,
 )
 from socratic_bench.documents.usage import CallUsage
-from socratic_bench.ports import Length
+from socratic_bench.ports.benchmark import Length
 from socratic_bench.runs import Plan, prepare
 from socratic_bench.runs.dry_run import Forecaster
 from socratic_bench.runs.prepare import draw_seed

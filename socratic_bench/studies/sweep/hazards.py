@@ -8,10 +8,10 @@ from msgspec import Struct
 from socratic_bench.documents.estimates import Hazard, Hazards, TurnHazard
 from socratic_bench.documents.scalars import FIGURE_PLACES
 from socratic_bench.documents.sweep import CellRow
+from socratic_bench.ports.parts import Exposure
 from socratic_bench.statistics.clusters import clustered
 from socratic_bench.statistics.intervals import wilson_interval
 from socratic_bench.studies.sweep.means import Means
-from socratic_bench.views import Exposure
 
 
 class _AtRisk(Struct, frozen=True):

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from math import fsum
 from typing import Any
 
-from socratic_bench.views import Views
+from socratic_bench.ports.parts import Views
 
 MEDIAN = "median"
 

@@ -7,7 +7,7 @@ from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks import RunConfig
-from socratic_bench.catalogue.price_table import PriceSource, PriceTable, builtin_prices
+from socratic_bench.catalogue.prices import PriceSource, PriceTable, builtin_prices
 from socratic_bench.concurrency import kind_of
 from socratic_bench.documents.sweep_plan import MODELS, ModelPlan, PlanKey, key_name, plan_keys
 from socratic_bench.errors import MOST_SHOWN, Problem, UsageError

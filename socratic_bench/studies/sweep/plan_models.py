@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import Struct
 
 from socratic_bench.benchmarks import RunConfig
-from socratic_bench.catalogue.reading import row_problems
+from socratic_bench.catalogue.price_file import row_problems
 from socratic_bench.concurrency import convert, kind_of
 from socratic_bench.documents.sweep_plan import MODELS, ModelPlan
 from socratic_bench.errors import Problem

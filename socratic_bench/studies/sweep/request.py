@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks import RunConfig
-from socratic_bench.catalogue.price_table import PriceTable
+from socratic_bench.catalogue.prices import PriceTable
 from socratic_bench.errors import Problem, UsageError, Words
 from socratic_bench.models.rate_window import RateTarget
 from socratic_bench.runs.prepare import BUILT_IN, read_prices

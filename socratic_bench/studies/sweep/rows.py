@@ -10,11 +10,11 @@ from socratic_bench.documents.result import RunResult
 from socratic_bench.documents.run import RunDocument
 from socratic_bench.documents.sweep import CellRow
 from socratic_bench.errors import EXIT_GATE
-from socratic_bench.ports import Benchmark, MetricInfo
+from socratic_bench.ports.benchmark import Benchmark, MetricInfo
+from socratic_bench.ports.parts import Views
 from socratic_bench.runs.gates import metric_at
 from socratic_bench.studies.sweep.grid import Cell
 from socratic_bench.studies.sweep.judge_variance import judge_variances
-from socratic_bench.views import Views
 
 
 def row_of_result(cell: Cell, result: RunResult, benchmark: Benchmark) -> CellRow:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from socratic_bench.documents.scalars import USD_PLACES
 from socratic_bench.documents.sweep import CellEntry, CellRow, FailedCell, Group, PrimaryMetric
 from socratic_bench.documents.usage import ActorUsage, Tokens
-from socratic_bench.ports import Benchmark
+from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.studies.sweep.grid import MODEL, Cell, Grid, by_axis
 from socratic_bench.studies.sweep.hazards import hazards
 from socratic_bench.studies.sweep.means import Means

@@ -17,7 +17,7 @@ from socratic_bench.models.cancel_token import CancelToken, in_time
 from socratic_bench.models.journaling import NOTED_WITHIN_S
 from socratic_bench.models.rate_targets import RateTargets
 from socratic_bench.models.spending import SpendingLimit
-from socratic_bench.ports import Benchmark
+from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.runs.context import utc_now
 from socratic_bench.runs.prepare import draw_seed
 from socratic_bench.runs.services import Services

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from socratic_bench.documents.sweep_dry_run import BoundBy
 from socratic_bench.models.rate_window import US, RateTarget, target_of
-from socratic_bench.ports import Length
+from socratic_bench.ports.benchmark import Length
 from socratic_bench.studies.sweep.forecast_totals import Kind, Load, Place, sum_loads
 from socratic_bench.studies.sweep.grid import Cell
 from socratic_bench.studies.sweep.settings import SweepSettings

@@ -10,16 +10,16 @@ from itertools import chain
 import msgspec
 from msgspec.structs import replace
 
-from socratic_bench.catalogue.price_table import PriceTable
+from socratic_bench.catalogue.prices import PriceTable
 from socratic_bench.errors import BenchError
 from socratic_bench.journal import ReplayLog
+from socratic_bench.ports.store import Entry
 from socratic_bench.runs import prepare
 from socratic_bench.runs.models import budget_of, earlier_usd
 from socratic_bench.runs.prepare import Plan
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.replicated_journal import distinct
 from socratic_bench.storage.stores import ListedBucket, ListedStore
-from socratic_bench.store_ports import Entry
 from socratic_bench.studies.sweep.control import CellJob
 from socratic_bench.studies.sweep.grid import Grid
 

@@ -15,7 +15,7 @@ from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario, is_e
 from socratic_bench.benchmarks.socratic.student.pressure import Schedule, direction, replaces
 from socratic_bench.benchmarks.socratic.student.student import Exchange, StudentReply
 from socratic_bench.generation import GenerateConfig
-from socratic_bench.ports import Model
+from socratic_bench.ports.provider import Model
 from socratic_bench.settings import MAX_TURNS
 from socratic_bench.types import MALFORMED_STOPS, CallKey, Completion, Message, Request, Text
 

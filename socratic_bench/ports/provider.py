@@ -3,21 +3,29 @@
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import Any, Protocol, Self
 
 from msgspec import Struct
 
-from socratic_bench.errors import ModelError, Problem, Words
+from socratic_bench.catalogue.cache_pricing import Part
+from socratic_bench.errors import CheckResult, ModelError, Problem, Words
 from socratic_bench.settings import CoreConfig
-from socratic_bench.types import EndReason, Message, Request, StopReason, Usage
-
-if TYPE_CHECKING:
-    from socratic_bench.catalogue.caching import Part
-    from socratic_bench.findings import Finding, Quota
+from socratic_bench.types import CallKey, Completion, EndReason, Message, Request, StopReason, Usage
 
 THROTTLED = "throttled"
 SERVER_ERROR = "server_error"
 INVALID_REQUEST = "invalid_request"
+
+
+class Model(Protocol):
+    """Something that answers a request: a model on Bedrock, or a fake in a test."""
+
+    @property
+    def model_id(self) -> str: ...
+
+    def complete(self, request: Request, key: CallKey) -> Completion:
+        """Answer, or raise `ModelError` (for good) or `Stopped` (the run is ending)."""
+        ...
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -164,7 +172,7 @@ class Provider(Protocol):
         """What an error of `send` is; `None` for a defect."""
         ...
 
-    def sizes(self, model_id: str, request: Request) -> "Sequence[Part]":
+    def sizes(self, model_id: str, request: Request) -> Sequence[Part]:
         """About how many tokens each block of the request has, in the order of reading."""
         ...
 
@@ -184,6 +192,13 @@ class Provider(Protocol):
         """
         del model_id
         return {}
+
+
+class Quota(Struct, frozen=True, kw_only=True):
+    """A model's quotas in an account; `None`: not known."""
+
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
 
 
 class ProviderModule(Protocol):
@@ -228,12 +243,12 @@ class ProviderModule(Protocol):
             *(config.stream, config.prompt_cache, config.request_metadata),
         )
 
-    def identities(self, config: CoreConfig) -> "Iterable[Finding]":
+    def identities(self, config: CoreConfig) -> Iterable[CheckResult]:
         """Whose the credentials are, and the role; it may block."""
         del config
         return ()
 
-    def quotas(self, config: CoreConfig, model_ids: Sequence[str]) -> "Mapping[str, Quota]":
+    def quotas(self, config: CoreConfig, model_ids: Sequence[str]) -> Mapping[str, Quota]:
         """What the account may have of models, as far as it can be told; it may block.
 
         Raises `ModelError` where nothing can be told.

@@ -3,30 +3,16 @@
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from msgspec import Struct, StructMeta, field
 
-from socratic_bench.errors import UsageError
-from socratic_bench.parts import BenchmarkSpec, Parts
+from socratic_bench.errors import UsageError, Words
+from socratic_bench.ports.parts import BenchmarkSpec, Parts, Views
+from socratic_bench.ports.provider import Model
 from socratic_bench.settings import CoreConfig
 from socratic_bench.turns import Findings, Measure, Rubric, Turn
-from socratic_bench.types import CallKey, Completion, EndReason, Json, Request, Role, Tool
-
-if TYPE_CHECKING:
-    from socratic_bench.findings import FileReport
-    from socratic_bench.views import Views
-
-
-class Model(Protocol):
-    """Something that answers a request: a model on Bedrock, or a fake in a test."""
-
-    @property
-    def model_id(self) -> str: ...
-
-    def complete(self, request: Request, key: CallKey) -> Completion:
-        """Answer, or raise `ModelError` (for good) or `Stopped` (the run is ending)."""
-        ...
+from socratic_bench.types import EndReason, Json, Role, Tool
 
 
 class MetricInfo(Struct, frozen=True, kw_only=True):
@@ -196,6 +182,13 @@ class Recorded(Struct, frozen=True, kw_only=True):
     ended: EpisodeResult
 
 
+class FileReport(Struct, frozen=True):
+    """Mistakes in files of a benchmark's own: those of each file, and those of several together."""
+
+    problems: Mapping[str, Sequence[Words]]
+    together: Sequence[str] = ()
+
+
 class Benchmark(Protocol):
     """A kind of test, its module's `BENCHMARK`. Runs are compared by `compared_metrics` if what is
     at the paths `conditions` is alike; `late_modules` are imported beside the first reply.
@@ -239,15 +232,11 @@ class Benchmark(Protocol):
         return frozenset()
 
     @property
-    def views(self) -> "Views":
+    def views(self) -> Views:
         """What reports show beside single metrics."""
-        from socratic_bench.views import Views
-
         return Views()
 
-    def check_files(self, files: Sequence[str]) -> "FileReport":  # without a call
-        from socratic_bench.findings import FileReport
-
+    def check_files(self, files: Sequence[str]) -> FileReport:  # without a call
         return FileReport(dict.fromkeys(files, ()))
 
     def prepare(self, config: CoreConfig) -> Episode:
