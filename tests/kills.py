@@ -98,3 +98,4 @@ def _assert_whole(folder: Path, document: dict[str, Any], turns: int) -> None:
     assert names >= {f"{kind}_{n:03d}.json" for kind in ("turn", "judge") for n in range(turns)}
     curated = json.loads((folder / "curated" / "runs" / f"{run_id}.json").read_bytes())
     assert curated == {**document, "kind": "curated"}
+    assert list(folder.rglob(".*")) == []  # what the killed process had half written

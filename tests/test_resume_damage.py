@@ -34,6 +34,10 @@ def service():
     service.close()
 
 
+def hidden(folder: Path) -> list[Path]:
+    return [path.relative_to(folder) for path in folder.rglob(".*")]
+
+
 class TestDamage:
     @pytest.fixture
     def cut(self, service, tmp_path):
@@ -58,6 +62,22 @@ class TestDamage:
         assert "was cut off half-way and was removed" in outcome.stderr
         assert len(service.requests) == 3
         assert all(line.endswith(b"}") for line in path.read_bytes().splitlines())
+
+    def test_what_a_killed_process_left_half_written_is_removed(self, tmp_path, cut):
+        """Drafts of this run alone: nobody else writes them while it is locked."""
+        run_id = journal(tmp_path).stem
+        drafts = [
+            f"raw/runs/{run_id}/.turn_001.json.5b00ed72",
+            f"curated/runs/.{run_id}.json.00c0ffee",
+        ]
+        foreign = ["curated/runs/.run-other.json.00c0ffee", f"raw/runs/{run_id}/.notes"]
+        for name in (*drafts, *foreign):
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_bytes(b'{"turn')
+        outcome = cut(played)
+
+        assert outcome.exit_code == 0
+        assert sorted(map(str, hidden(tmp_path))) == sorted(foreign)
 
     def test_a_line_that_was_changed_does_not_count(self, service, tmp_path, cut):
         path = journal(tmp_path)
