@@ -1,4 +1,4 @@
-"""What the SDK says about a failed request to S3, as one error with a hint of its own."""
+"""Failed requests to S3: each error of the SDK becomes one of ours, with a hint."""
 
 import re
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ _FIRST_SERVER_ERROR = 500
 
 
 class BucketContext(Struct, frozen=True):
-    """Where a request went and what it did, for the words of its error.
+    """Where a request went and what it did, for its error message.
 
     `action` is the IAM action that allows it, such as `s3:PutObject`.
     """
@@ -51,12 +51,12 @@ ACTIONS: Mapping[str, str] = {
 _VERBS = {"s3:PutObject": "written", "s3:DeleteObject": "deleted"}
 
 _EXPIRED = ("ExpiredToken", "ExpiredTokenException", "RequestExpired", "TokenRefreshRequired")
-_PASSING = (
+_TRANSIENT = (
     *("SlowDown", "Throttling", "ThrottlingException", "RequestLimitExceeded"),
     *("RequestTimeout", "OperationAborted", "ConditionalRequestConflict", "TemporaryRedirect"),
     *("BadDigest", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch", "IncompleteBody"),
 )
-_ELSEWHERE = (
+_OTHER_REGION = (
     *("301", "PermanentRedirect", "AuthorizationHeaderMalformed"),
     "IllegalLocationConstraintException",
 )
@@ -71,7 +71,7 @@ _NO_KEYS = (
     sdk.MetadataRetrievalError,
 )
 
-_BROKEN_WIRE = (
+_BROKEN_CONNECTION = (
     *(sdk.ConnectionError, sdk.HTTPClientError, sdk.IncompleteReadError),
     *(sdk.FlexibleChecksumError, ResponseParserError, HTTPError),
 )
@@ -85,60 +85,62 @@ _NO_REGION = "S3 says that the bucket is in another region, and not in which."
 
 _PRINCIPAL = re.compile(r"User: (arn:[\w:/.@=+,-]{1,200})")
 _ACTION = re.compile(r"perform: ((?:s3|kms):\w{1,60})")
+_REGION_HEADER = "x-amz-bucket-region"
+_REGION = re.compile(r"[a-z]{2,}(-[a-z]+)+-\d+")
 _KMS_ARN = re.compile(r"arn:aws[\w-]*:kms:[\w:/-]{1,200}")
 
 
 def is_expired(error: Exception) -> bool:
-    """Whether credentials that were good have run out, so that new ones may serve."""
+    """Whether credentials have expired, so that new ones may help."""
     error = _cause(error)
     return _code(error) in _EXPIRED or isinstance(error, RuntimeError)
 
 
 def explain(error: Exception, context: BucketContext) -> ArtifactError:
-    """The error that stands for an SDK's: an outage if a later try may pass, with what to do."""
-    said = str(error)
+    """Our error for one of `SDK_ERRORS`: a `StoreOutageError` if a later try may pass."""
+    message = str(error)
     error = _cause(error)
     verb = _VERBS.get(context.action, "read")
     if isinstance(error, sdk.InvalidRegionError):
-        said = _NO_REGION
-    told = (context.location, f"could not be {verb}: {_sentence(said)}")
-    if _is_passing(error):
+        message = _NO_REGION
+    sentence = (context.location, f"could not be {verb}: {_with_full_stop(message)}")
+    if _is_transient(error):
         return StoreOutageError(
-            *told, hint="S3 did not take it in time: run again when S3 can be reached."
+            *sentence, hint="S3 did not take it in time: run again when S3 can be reached."
         )
     is_denied = _status(error) == _FORBIDDEN and _code(error) in _DENIED
     kind = StoreDeniedError if is_denied else ArtifactError
-    return kind(*told, hint=_hint(error, context))
+    return kind(*sentence, hint=_hint(error, context))
 
 
-def _sentence(said: str) -> str:
-    """The SDK ends some of its sentences without a stop, and others of ours follow."""
-    return said if said.endswith((".", "!", "?")) else f"{said}."
+def _with_full_stop(message: str) -> str:
+    """The SDK ends some of its sentences without a stop, and more of ours follow."""
+    return message if message.endswith((".", "!", "?")) else f"{message}."
 
 
 def _cause(error: Exception) -> Exception:
-    """The exception behind the error: why there are no credentials, or what the SDK has wrapped."""
+    """The exception behind an error: why there are no credentials, or what the SDK has wrapped."""
     return carried(error.cause if isinstance(error, CredentialsError) else error)
 
 
-def _is_passing(error: Exception) -> bool:
+def _is_transient(error: Exception) -> bool:
     if isinstance(error, sdk.ClientError):
         status = _status(error)
         is_servers = status >= _FIRST_SERVER_ERROR and status != _NOT_IMPLEMENTED
-        return _code(error) in _PASSING or is_servers or status == _TOO_MANY
+        return _code(error) in _TRANSIENT or is_servers or status == _TOO_MANY
     if isinstance(error, sdk.SSLError):
         # A connection that breaks inside TLS; a certificate that is not trusted reads otherwise.
         return "EOF" in str(error)
-    return isinstance(error, _BROKEN_WIRE) and not isinstance(error, sdk.InvalidRegionError)
+    return isinstance(error, _BROKEN_CONNECTION) and not isinstance(error, sdk.InvalidRegionError)
 
 
 def _hint(error: Exception, context: BucketContext) -> Words:
-    code, said = _code(error), str(error)
-    for known, hint in (
+    code, message = _code(error), str(error)
+    for is_cause, hint in (
         (code == "NoSuchBucket", f"Make the bucket: aws s3 mb s3://{context.bucket}"),
         (
-            code in _ELSEWHERE or isinstance(error, sdk.InvalidRegionError),
-            _elsewhere(error, context),
+            code in _OTHER_REGION or isinstance(error, sdk.InvalidRegionError),
+            _region_hint(error, context),
         ),
         (code in _EXPIRED or isinstance(error, RuntimeError), _EXPIRED_HINT),
         (code == "RequestTimeTooSkewed", "Set this machine's clock: S3 refuses its time."),
@@ -147,11 +149,11 @@ def _hint(error: Exception, context: BucketContext) -> Words:
         (isinstance(error, _NO_KEYS), "Give credentials for S3: keys, a profile or a role."),
         (isinstance(error, (UnsendableError, AnswerTooLargeError)), _NOT_S3),
         (isinstance(error, sdk.SSLError), "Check the CA bundle (AWS_CA_BUNDLE) and the endpoint."),
-        (code.startswith("KMS.") or "kms:" in said, _about_the_key(said, context)),
+        (code.startswith("KMS.") or "kms:" in message, _kms_hint(message, context)),
         (_status(error) == _NOT_IMPLEMENTED, _NO_CONDITIONS),
-        (_status(error) == _FORBIDDEN, _denied(said, context)),
+        (_status(error) == _FORBIDDEN, _permission_hint(message, context)),
     ):
-        if known:
+        if is_cause:
             return hint
     return f"Check that the bucket is there and that {context.action} is allowed on it."
 
@@ -160,11 +162,11 @@ def _is_bad_header(error: Exception) -> bool:
     return isinstance(error, UnsendableError) and error.header in SECRET_HEADERS
 
 
-def _elsewhere(error: Exception, context: BucketContext) -> Problem:
+def _region_hint(error: Exception, context: BucketContext) -> Problem:
     response = error.response if isinstance(error, sdk.ClientError) else {}
     headers = response.get("ResponseMetadata", {}).get("HTTPHeaders", {})
     details: Mapping[str, object] = {**response.get("Error", {})}
-    region = named_region(headers) or named_region({REGION_HEADER: str(details.get("Region", ""))})
+    region = named_region(headers) or named_region({_REGION_HEADER: str(details.get("Region", ""))})
     where = f"in {region}" if region else "in another region"
     return Problem.of(
         "The bucket {bucket} is {where}: give that as {region}, or take a bucket in the region of "
@@ -174,35 +176,36 @@ def _elsewhere(error: Exception, context: BucketContext) -> Problem:
     )
 
 
-def _about_the_key(said: str, context: BucketContext) -> str:
-    arn = _KMS_ARN.search(said)
+def _kms_hint(message: str, context: BucketContext) -> str:
+    arn = _KMS_ARN.search(message)
     key = arn[0] if arn else context.kms_key_id or "the bucket's own key"
-    action = _ACTION.search(said)
+    action = _ACTION.search(message)
     if action:
-        return f"Allow {_who(said)} {action[1]} on the KMS key {key}, in its policy and in IAM."
+        who = _principal(message)
+        return f"Allow {who} {action[1]} on the KMS key {key}, in its policy and in IAM."
     return (
         f"Check the KMS key {key} (RUNNER_S3_KMS_KEY_ID): it must be enabled, in the bucket's "
         "region, and allow kms:GenerateDataKey for writing and kms:Decrypt for reading."
     )
 
 
-def _denied(said: str, context: BucketContext) -> str:
-    action = _ACTION.search(said)
-    return f"Allow {_who(said)} {action[1] if action else context.action} on {context.location}."
+def _permission_hint(message: str, context: BucketContext) -> str:
+    action = _ACTION.search(message)
+    return (
+        f"Allow {_principal(message)} {action[1] if action else context.action} "
+        f"on {context.location}."
+    )
 
 
-def _who(said: str) -> str:
-    principal = _PRINCIPAL.search(said)
+def _principal(message: str) -> str:
+    """Who was denied, for a sentence."""
+    principal = _PRINCIPAL.search(message)
     return principal[1] if principal else "the credentials in use"
 
 
-REGION_HEADER = "x-amz-bucket-region"
-_REGION = re.compile(r"[a-z]{2,}(-[a-z]+)+-\d+")
-
-
 def named_region(headers: Mapping[str, str]) -> str | None:
-    """The region that S3 says a bucket is in, if it says so."""
-    region = headers.get(REGION_HEADER, "")
+    """The region that an answer's headers name for the bucket, if they do."""
+    region = headers.get(_REGION_HEADER, "")
     return region if _REGION.fullmatch(region) else None
 
 

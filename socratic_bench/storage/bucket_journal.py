@@ -1,4 +1,6 @@
-"""The form of a journal in a bucket: one object an entry, chained to the one before."""
+"""The journals in a bucket: one object an entry, written once, each chained to the one before."""
+
+from __future__ import annotations
 
 import hashlib
 import math
@@ -32,216 +34,17 @@ from socratic_bench.storage.lease import Lease, LeaseTerms
 from socratic_bench.storage.s3 import Bucket, Stored
 from socratic_bench.types import counted
 
-
-class FoundEntries(Struct):
-    """What could be read of a journal."""
-
-    entries: list[Entry] = field(default_factory=list)
-    bodies: dict[str, bytes] = field(default_factory=dict)
-    last: str | None = None
-    repairs: list[str] = field(default_factory=list)
-
-
-def chained(keys: RunKeys, objects: Mapping[int, Stored | None]) -> FoundEntries:
-    """The entries up to the first one that is missing, broken, or not the next of its chain."""
-    found = FoundEntries()
-    for sequence in range(max(objects, default=-1) + 1):
-        stored = objects.get(sequence)
-        entry, fault = read_entry(keys, sequence, found.last, stored)
-        if entry is None or stored is None:
-            found.repairs.append(_repair(sequence, fault, objects))
-            break
-        found.entries.append(entry)
-        found.bodies[keys.entry(sequence)] = stored.body
-        found.last = hashlib.sha256(stored.body).hexdigest()
-    return found
-
-
-def _repair(sequence: int, fault: str, objects: Iterable[int]) -> str:
-    """What is said of the entry at which the chain breaks off."""
-    n_left = sum(1 for number in objects if number > sequence)
-    left = counted(n_left, "entry behind it was", "entries behind it were")
-    behind = f" {left} left out." if n_left else ""
-    return f"Entry {sequence} of the journal {fault}.{behind}"
-
-
-def read_entry(
-    keys: RunKeys, sequence: int, previous: str | None, stored: Stored | None
-) -> tuple[Entry | None, str]:
-    """The entry that an object holds, or what is wrong with it."""
-    if stored is None:
-        return None, "is missing"
-    try:
-        link = convert(orjson.loads(stored.body), Link)
-    except orjson.JSONDecodeError:
-        return None, "is cut or broken"
-    except ValidationError as error:
-        return None, f"is something else ({reason(error).rstrip('.')})"
-    if (link.run_id, link.sequence) != (keys.run_id, sequence):
-        return None, "belongs elsewhere"
-    if link.previous != previous:
-        return None, "does not follow the one before"
-    return link.entry, ""
-
-
-# The journal of one run in a bucket: each entry is written once and only once.
-
+READERS = 8
 # If S3 is further behind than this, requests no longer wait until they are noted there.
 WAIT_MAX_S = 2.0
 
-
-class BucketJournal:
-    """See `socratic_bench.ports.store.Journal`. Appending returns at once; other threads write."""
-
-    def __init__(
-        self,
-        keys: RunKeys,
-        store: "EntryStore",
-        delivery: Delivery,
-        lease: Lease,
-        found: FoundEntries,
-        *,
-        keeps_notes: bool,
-    ) -> None:
-        self._keys = keys
-        self._keeps_notes = keeps_notes
-        self._store = store
-        self._delivery = delivery
-        self._lease = lease
-        self.entries: Sequence[Entry] = tuple(found.entries)
-        self.repairs: Sequence[str] = tuple(found.repairs)
-        self.mended: Sequence[str] = ()  # its delivery tells that
-        self._lock = threading.Lock()
-        self._last = found.last
-        self._n_entries = len(found.entries)
-        self._under_way: dict[Future[None], float] = {}
-
-    @property
-    def is_kept(self) -> bool:
-        """Whether all that was appended has arrived."""
-        return self._store.is_sound and self._store.kept >= self._store.bodies.keys()
-
-    def mend(self) -> None:
-        """Its delivery sees to that."""
-
-    def body_of(self, key: str) -> bytes | None:
-        return self._store.bodies.get(key)
-
-    def append(self, entry: Entry, *, durable: bool = True) -> None:
-        """Start storing an entry; the run's delivery knows whether it arrived.
-
-        Notes are left out where a folder has them: each is a request to S3.
-        """
-        if not (durable or self._keeps_notes):
-            return
-        with self._lock:
-            link = Link(
-                run_id=self._keys.run_id,
-                sequence=self._n_entries,
-                previous=self._last,
-                entry=dict(entry),
-            )
-            body = encode(plain_keys(link))
-            key = self._keys.entry(self._n_entries)
-            self._last = hashlib.sha256(body).hexdigest()
-            self._n_entries += 1
-            self._store.bodies[key] = body
-        write = self._delivery.send_to(self._store, key, body)
-        if write:
-            tried: Future[None] = Future()
-            write.add_done_callback(lambda _: tried.set_result(None))
-            with self._lock:
-                self._under_way[tried] = time.monotonic()
-
-    def writes(self) -> Sequence[Future[None]]:
-        """See `socratic_bench.ports.store.Journal`, none of S3 that is `WAIT_MAX_S` behind."""
-        with self._lock:
-            for write in [write for write in self._under_way if write.done()]:
-                del self._under_way[write]
-            first_s = min(self._under_way.values(), default=math.inf)
-            is_behind = time.monotonic() - first_s > WAIT_MAX_S
-            return () if is_behind else tuple(self._under_way)
-
-    def close(self) -> None:
-        """Let go of the run, so that another process may take it up."""
-        self._lease.release()
-
-
-class EntryStore:
-    """Stores a journal's entries; replaces an existing object only while this process holds the
-    run.
-
-    Such an object is either from an earlier process, behind a gap or a broken entry, or from one
-    that has taken the run over. `bodies` has every entry by its key, `kept` the keys of those that
-    are there. Not `is_sound`: S3 said that it kept them, and fails to say that it still does.
-    """
-
-    def __init__(
-        self, bucket: Bucket, lease: Lease, first_key: str, index: str, bodies: dict[str, bytes]
-    ) -> None:
-        self._bucket = bucket
-        self._lease = lease
-        self._first_key = first_key
-        self._index = index
-        self.bodies = bodies
-        self.kept = {*bodies}
-        self.is_sound = True
-
-    def check(self) -> None:
-        """The run's own store of the same bucket is checked."""
-
-    def location(self, key: str) -> str:
-        return self._bucket.location(key)
-
-    def put(self, key: str, body: bytes) -> None:
-        if self._bucket.put_if(key, body, etag=None) is None:
-            self._replace(key, body)
-        if key == self._first_key:
-            # Only now is there something to find.
-            self._bucket.put(self._index, b"")
-        self.kept.add(key)
-
-    def missing(self, kept: Mapping[str, StoredObject]) -> Sequence[str] | None:
-        """See `socratic_bench.ports.store.ArtifactStore`, also of earlier processes' files."""
-        del kept
-        sizes = {key: len(body) for key, body in [*self.bodies.items()] if key in self.kept}
-        try:
-            missing = self._bucket.missing({**sizes, self._index: 0})
-        except ArtifactError:
-            self.is_sound = False
-            raise
-        self.is_sound = True
-        if missing is None:
-            return None
-        self.kept.difference_update(missing)
-        # The index goes with the first entry.
-        return [*dict.fromkeys(self._first_key if key == self._index else key for key in missing)]
-
-    def _replace(self, key: str, body: bytes) -> None:
-        """Replace an existing object by an entry, if this process holds the run."""
-        there = self._bucket.get(key)
-        if there and there.body == body:
-            return  # an earlier try arrived, and only its answer was lost
-        if not self._lease.is_held():
-            raise self._lease.lost()
-        if self._bucket.put_if(key, body, etag=there.etag if there else None) is None:
-            raise StoreOutageError(
-                f"{self.location(key)} was changed by others meanwhile.",
-                hint="Let one process at a time play a run.",
-            )
-
-
-# The journals in a bucket: found, begun and taken up, each held by a lease.
-
-READERS = 8
+_ENTRY = re.compile(r"(\d{6,9})\.json")
 
 Result = TypeVar("Result")
 
-_ENTRY = re.compile(r"(\d{6,9})\.json")
-
 
 class BucketJournals:
-    """The journals below `journal/` of a bucket, held by leases.
+    """The journals below `journal/` of a bucket, each held by a lease.
 
     Reading waits out a short outage, and raises `ArtifactError` if S3 cannot be read.
     """
@@ -263,9 +66,9 @@ class BucketJournals:
     def newest(self, identity: str) -> Iterator[str]:
         """Run ids whose first entry has this `identity` digest, the newest first."""
         folder = index_of(identity)
-        named = self._with_retries(lambda: self._bucket.sizes(folder))
-        for run_id in sorted((key.removeprefix(folder) for key in named), reverse=True):
-            keys = _keys_of(run_id)
+        index = self._with_retries(lambda: self._bucket.sizes(folder))
+        for run_id in sorted((key.removeprefix(folder) for key in index), reverse=True):
+            keys = _keys_or_none(run_id)
             if keys and self._get(keys.entry(0)):
                 yield run_id
 
@@ -274,7 +77,7 @@ class BucketJournals:
         return self._get(RunKeys(run_id).entry(0)) is not None
 
     def first(self, run_id: str) -> Entry:
-        """The first entry of a run's journal, which stays as it is and is not held.
+        """The first entry of a run's journal, read without taking the lease.
 
         Raises `UsageError` if there is none.
         """
@@ -282,7 +85,7 @@ class BucketJournals:
         stored = self._get(keys.entry(0))
         if stored is None:
             raise self._absent(keys)
-        entry, fault = read_entry(keys, 0, None, stored)
+        entry, fault = _read_entry(keys, 0, None, stored)
         if entry is None:
             raise DamagedJournalError(
                 [f"The journal of {run_id} cannot be used: its beginning {fault}."]
@@ -300,74 +103,267 @@ class BucketJournals:
         keys = RunKeys(run_id)
         lease = self._lease(keys)
         lease.start()
-        return self._journal(keys, lease, FoundEntries(), keys.index(identity))
+        return self._journal(keys, lease, ChainedEntries(), keys.index(identity))
 
     def open(self, run_id: str) -> BucketJournal:
         """The journal of a run, held by this process from now on.
 
         Raises `UsageError` if there is none, if another process holds it (naming the owner), or if
-        it is no journal, and `ArtifactError` if S3 cannot be asked.
+        it is no journal, and `ArtifactError` if S3 cannot be read.
         """
         keys = RunKeys(run_id)
-        if not self._sequences(keys):
+        if not self._entry_keys(keys):
             raise self._absent(keys)
         lease = self._lease(keys)
         self._with_retries(lease.take)
         try:
-            found = self._read(keys)
+            chain = self._read(keys)
         except BaseException:
             lease.release()
             raise
-        index = keys.index(str(found.entries[0].get("digest")))
-        return self._journal(keys, lease, found, index)
+        index = keys.index(str(chain.entries[0].get("digest")))
+        return self._journal(keys, lease, chain, index)
 
     def _lease(self, keys: RunKeys) -> Lease:
         return Lease(self._bucket, keys.lease, keys.run_id, self._terms)
 
     def _journal(
-        self, keys: RunKeys, lease: Lease, found: FoundEntries, index: str
+        self, keys: RunKeys, lease: Lease, chain: ChainedEntries, index: str
     ) -> BucketJournal:
-        store = EntryStore(self._bucket, lease, keys.entry(0), index, found.bodies)
-        notes = self._keeps_notes
-        return BucketJournal(keys, store, self._delivery, lease, found, keeps_notes=notes)
+        store = EntryStore(self._bucket, lease, keys.entry(0), index, chain.bodies)
+        keeps_notes = self._keeps_notes
+        return BucketJournal(keys, store, self._delivery, lease, chain, keeps_notes=keeps_notes)
 
-    def _sequences(self, keys: RunKeys) -> dict[int, str]:
-        """The key of every object that is named like an entry, by its number."""
-        listed = self._with_retries(lambda: self._bucket.sizes(keys.journal))
-        if sum(listed.values()) > MAX_STORED_BYTES:
+    def _entry_keys(self, keys: RunKeys) -> dict[int, str]:
+        """The key of every object that is named like an entry, by its number, in order."""
+        sizes = self._with_retries(lambda: self._bucket.sizes(keys.journal))
+        if sum(sizes.values()) > MAX_STORED_BYTES:
             raise UsageError(
                 [f"{self._bucket.location(keys.journal)} has more than {MAX_STORED_BYTES} bytes."],
                 hint="Start a new run without resuming.",
             )
-        found = {}
-        for key in listed:
+        entry_keys = {}
+        for key in sizes:
             name = _ENTRY.fullmatch(key.removeprefix(keys.journal))
             if name and keys.entry(int(name[1])) == key:
-                found[int(name[1])] = key
-        return dict(sorted(found.items()))
+                entry_keys[int(name[1])] = key
+        return dict(sorted(entry_keys.items()))
 
-    def _read(self, keys: RunKeys) -> FoundEntries:
-        listed = self._sequences(keys)
+    def _read(self, keys: RunKeys) -> ChainedEntries:
+        entry_keys = self._entry_keys(keys)
         with ThreadPoolExecutor(READERS, thread_name_prefix="journal") as pool:
-            stored = pool.map(self._get, listed.values())
-            objects = dict(zip(listed, stored, strict=True))
-        found = chained(keys, objects)
-        if not found.entries:
+            objects = dict(zip(entry_keys, pool.map(self._get, entry_keys.values()), strict=True))
+        chain = ChainedEntries.of(keys, objects)
+        if not chain.entries:
             location = self._bucket.location(keys.journal)
             raise DamagedJournalError(
-                [f"{location} is no journal of {keys.run_id}: {' '.join(found.repairs)}"],
+                [f"{location} is no journal of {keys.run_id}: {' '.join(chain.repairs)}"],
                 hint="Start a new run without resuming.",
             )
-        return found
+        return chain
 
     def _get(self, key: str) -> Stored | None:
         return self._with_retries(lambda: self._bucket.get(key))
 
-    def _with_retries(self, ask: Callable[[], Result]) -> Result:
-        return with_retries(ask, self._terms.sleep)
+    def _with_retries(self, request: Callable[[], Result]) -> Result:
+        return with_retries(request, self._terms.sleep)
 
 
-def _keys_of(run_id: str) -> RunKeys | None:
+class BucketJournal:
+    """See `socratic_bench.ports.store.Journal`. Appending returns at once; other threads write."""
+
+    def __init__(
+        self,
+        keys: RunKeys,
+        store: EntryStore,
+        delivery: Delivery,
+        lease: Lease,
+        chain: ChainedEntries,
+        *,
+        keeps_notes: bool,
+    ) -> None:
+        self._keys = keys
+        self._keeps_notes = keeps_notes
+        self._store = store
+        self._delivery = delivery
+        self._lease = lease
+        self.entries: Sequence[Entry] = tuple(chain.entries)
+        self.repairs: Sequence[str] = tuple(chain.repairs)
+        self.mended: Sequence[str] = ()  # the delivery gives notices of that
+        self._lock = threading.Lock()
+        self._last_sha256 = chain.last_sha256
+        self._n_entries = len(chain.entries)
+        self._under_way: dict[Future[None], float] = {}
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether all that was appended has arrived."""
+        return self._store.is_sound and self._store.kept >= self._store.bodies.keys()
+
+    def mend(self) -> None:
+        """Nothing: the delivery writes anew what others took away."""
+
+    def body_of(self, key: str) -> bytes | None:
+        return self._store.bodies.get(key)
+
+    def append(self, entry: Entry, *, durable: bool = True) -> None:
+        """Start storing an entry; the run's delivery knows whether it arrived.
+
+        Notes are left out where a folder has them: each is a request to S3.
+        """
+        if not (durable or self._keeps_notes):
+            return
+        with self._lock:
+            link = Link(
+                run_id=self._keys.run_id,
+                sequence=self._n_entries,
+                previous=self._last_sha256,
+                entry=dict(entry),
+            )
+            body = encode(plain_keys(link))
+            key = self._keys.entry(self._n_entries)
+            self._last_sha256 = hashlib.sha256(body).hexdigest()
+            self._n_entries += 1
+            self._store.bodies[key] = body
+        write = self._delivery.send_to(self._store, key, body)
+        if write:
+            # One that never fails, for those who wait.
+            attempt: Future[None] = Future()
+            write.add_done_callback(lambda _: attempt.set_result(None))
+            with self._lock:
+                self._under_way[attempt] = time.monotonic()
+
+    def writes(self) -> Sequence[Future[None]]:
+        """See `socratic_bench.ports.store.Journal`; none if S3 is `WAIT_MAX_S` behind."""
+        with self._lock:
+            for write in [write for write in self._under_way if write.done()]:
+                del self._under_way[write]
+            oldest_s = min(self._under_way.values(), default=math.inf)
+            is_behind = time.monotonic() - oldest_s > WAIT_MAX_S
+            return () if is_behind else tuple(self._under_way)
+
+    def close(self) -> None:
+        """Release the run, so that another process may resume it."""
+        self._lease.release()
+
+
+class EntryStore:
+    """Stores a journal's entries; replaces an existing object only while this process holds the
+    run.
+
+    Such an object is either from an earlier process, behind a gap or a broken entry, or from one
+    that has taken the run over. `bodies` has every entry by its key, `kept` the keys of those that
+    are there. `is_sound` is false if S3 accepted them and then failed to confirm that it has them.
+    """
+
+    def __init__(
+        self, bucket: Bucket, lease: Lease, first_key: str, index: str, bodies: dict[str, bytes]
+    ) -> None:
+        self._bucket = bucket
+        self._lease = lease
+        self._first_key = first_key
+        self._index = index
+        self.bodies = bodies
+        self.kept = {*bodies}
+        self.is_sound = True
+
+    def check(self) -> None:
+        """Nothing: the run's own store of the same bucket is checked."""
+
+    def location(self, key: str) -> str:
+        return self._bucket.location(key)
+
+    def put(self, key: str, body: bytes) -> None:
+        if self._bucket.put_if(key, body, etag=None) is None:
+            self._replace(key, body)
+        if key == self._first_key:
+            # Only now is there something to find.
+            self._bucket.put(self._index, b"")
+        self.kept.add(key)
+
+    def missing(self, kept: Mapping[str, StoredObject]) -> Sequence[str] | None:
+        """See `socratic_bench.ports.store.ArtifactStore`, also of earlier processes' files."""
+        del kept
+        n_bytes = {key: len(body) for key, body in [*self.bodies.items()] if key in self.kept}
+        try:
+            missing = self._bucket.missing({**n_bytes, self._index: 0})
+        except ArtifactError:
+            self.is_sound = False
+            raise
+        self.is_sound = True
+        if missing is None:
+            return None
+        self.kept.difference_update(missing)
+        # The index goes with the first entry.
+        return [*dict.fromkeys(self._first_key if key == self._index else key for key in missing)]
+
+    def _replace(self, key: str, body: bytes) -> None:
+        """Replace an existing object by an entry, if this process holds the run."""
+        existing = self._bucket.get(key)
+        if existing and existing.body == body:
+            return  # an earlier try arrived, and only its answer was lost
+        if not self._lease.is_held():
+            raise self._lease.mark_lost()
+        etag = existing.etag if existing else None
+        if self._bucket.put_if(key, body, etag=etag) is None:
+            raise StoreOutageError(
+                f"{self.location(key)} was changed by others meanwhile.",
+                hint="Let one process at a time play a run.",
+            )
+
+
+class ChainedEntries(Struct):
+    """What could be read of a journal: its entries, their objects' bodies, and the last sha256."""
+
+    entries: list[Entry] = field(default_factory=list)
+    bodies: dict[str, bytes] = field(default_factory=dict)
+    last_sha256: str | None = None
+    repairs: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, keys: RunKeys, objects: Mapping[int, Stored | None]) -> ChainedEntries:
+        """The entries up to the first one that is missing, broken, or not the next of its chain."""
+        chain = cls()
+        for sequence in range(max(objects, default=-1) + 1):
+            stored = objects.get(sequence)
+            entry, fault = _read_entry(keys, sequence, chain.last_sha256, stored)
+            if entry is None or stored is None:
+                chain.repairs.append(_repair_message(sequence, fault, objects))
+                break
+            chain.entries.append(entry)
+            chain.bodies[keys.entry(sequence)] = stored.body
+            chain.last_sha256 = hashlib.sha256(stored.body).hexdigest()
+        return chain
+
+
+def _repair_message(sequence: int, fault: str, sequences: Iterable[int]) -> str:
+    """The sentence about the entry at which the chain breaks off."""
+    n_behind = sum(1 for number in sequences if number > sequence)
+    behind = counted(n_behind, "entry behind it was", "entries behind it were")
+    sentence = f"Entry {sequence} of the journal {fault}."
+    return f"{sentence} {behind} left out." if n_behind else sentence
+
+
+def _read_entry(
+    keys: RunKeys, sequence: int, previous: str | None, stored: Stored | None
+) -> tuple[Entry | None, str]:
+    """The entry in an object, or `None` and what is wrong with it."""
+    if stored is None:
+        return None, "is missing"
+    try:
+        link = convert(orjson.loads(stored.body), Link)
+    except orjson.JSONDecodeError:
+        return None, "is cut or broken"
+    except ValidationError as error:
+        return None, f"is something else ({reason(error).rstrip('.')})"
+    if (link.run_id, link.sequence) != (keys.run_id, sequence):
+        return None, "belongs elsewhere"
+    if link.previous != previous:
+        return None, "does not follow the one before"
+    return link.entry, ""
+
+
+def _keys_or_none(run_id: str) -> RunKeys | None:
     try:
         return RunKeys(run_id)
     except UsageError:

@@ -1,4 +1,4 @@
-"""The lease on a run in a bucket: one object, written conditionally, that lapses if not renewed.
+"""The lease on a run in a bucket: one object, written conditionally, that expires if not renewed.
 
 No two hosts' clocks are compared. Whether a lease is alive shows by its ETag, which each renewal
 changes, over a span of this process's own monotonic time, or by the server's clock alone: its Date
@@ -32,19 +32,19 @@ from socratic_bench.storage.s3 import Bucket, Notice, Stored
 RENEWALS_PER_TTL = 4
 RETRIES_PER_RENEWAL = 5
 CLOCK_GRAIN_S = 2.0  # LastModified has whole seconds, and so has Date
-LAST_WORDS_S = 0.5
+RELEASE_WAIT_S = 0.5
 
 
 class LeaseTerms(Struct, frozen=True, kw_only=True):
     """How a lease is held and waited for.
 
     Attributes:
-        on_lost: hears from another thread that somebody else holds the run now.
-        notice: hears why there is waiting.
+        on_lost: called from another thread when another process holds the run.
+        notice: called with a sentence that says why there is waiting.
         sleep: sleeps, or raises what ends the run meanwhile.
         waits: wait for a lease that may be a dead process's; else it is refused at once.
-        ttl_s: seconds after which a lease that is not renewed lapses, at most 60.
-        poll_s: seconds between two looks at somebody else's lease.
+        ttl_s: seconds after which a lease that is not renewed expires, at most 60.
+        poll_s: seconds between two reads of another process's lease.
     """
 
     on_lost: Callable[[BenchError], object]
@@ -60,16 +60,21 @@ class LeaseTerms(Struct, frozen=True, kw_only=True):
             raise ValueError(f"a lease of {self.ttl_s} s, not of at most {TTL_MAX_S:g}")
 
 
-class _Seen(Struct, frozen=True):
-    """A lease as it lies in the bucket; of what is no lease only the ETag is known."""
+class _StoredLease(Struct, frozen=True):
+    """A lease as it lies in the bucket; an object that is no lease counts as an empty one."""
 
     etag: str
     age_s: float
     lease: LeaseFile
 
+    @property
+    def remaining_s(self) -> float:
+        """Seconds until it has expired by the server's clock, if nobody renews it."""
+        return self.lease.ttl_s + CLOCK_GRAIN_S - self.age_s
+
 
 class Lease:
-    """The hold that one process has on one run."""
+    """The lease of this process on one run, renewed by a thread of its own."""
 
     def __init__(self, bucket: Bucket, key: str, run_id: str, terms: LeaseTerms) -> None:
         self._bucket = bucket
@@ -80,52 +85,51 @@ class Lease:
         self._since = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         self._beats = 0
         self._etag: str | None = None
-        self._watched: tuple[_Seen, float] | None = None
+        self._first_seen: tuple[_StoredLease, float] | None = None
         self._ending = threading.Event()
         self._is_lost = False
-        self._has_complained = False
-        self._thread = threading.Thread(target=self._hold, name="lease", daemon=True)
+        self._has_noticed = False
+        self._thread = threading.Thread(target=self._keep_renewing, name="lease", daemon=True)
 
     def start(self) -> None:
-        """Hold a run as soon as S3 takes it; returns at once.
+        """Hold a run as soon as S3 answers; returns at once.
 
-        An existing lease is waited for in another thread; the run is lost if that lease is alive.
+        Another thread waits for an existing lease; the run is lost if that lease is alive.
         """
         self._thread.start()
 
     def take(self) -> None:
-        """Hold a run that was there before, and wait for a dead process's lease, if asked to.
+        """Hold a run that was there before, after a dead process's lease has expired.
 
-        Raises `UsageError` naming the owner if it is alive, and `ArtifactError` if S3 does not let
-        itself be asked.
+        Raises `UsageError` naming the owner if it is alive, or may be and the terms say not to
+        wait, and `ArtifactError` if S3 fails.
         """
-        etag = self._put(None)
+        etag = self._write(None)
         while etag is None:
-            seen = self._look()
-            if seen and seen.lease.holder == self._holder:
+            current = self._fetch()
+            if current and current.lease.holder == self._holder:
                 # An earlier try arrived, and only its answer was lost.
-                etag = seen.etag
+                etag = current.etag
             else:
-                etag = self._put(self._outwaited(seen) if seen else None)
+                etag = self._write(self._etag_of_expired(current) if current else None)
         self._etag = etag
         self._thread.start()
 
     def release(self) -> None:
-        """Release the lease. If S3 does not take that within a moment, it lapses by itself."""
+        """Release the lease. If S3 does not answer within a moment, it expires by itself."""
         self._ending.set()
         if self._thread.is_alive():
-            self._thread.join(LAST_WORDS_S)
+            self._thread.join(RELEASE_WAIT_S)
 
     def is_held(self) -> bool:
-        """Whether this process holds the run, as the bucket says now.
+        """Whether this process holds the run, by the bucket's current lease.
 
-        Raises `StoreOutageError` while that is not settled, and `ArtifactError` if S3 cannot be
-        asked.
+        Raises `StoreOutageError` while that is not settled, and `ArtifactError` if S3 fails.
         """
-        # Before the look: the run may become this process's while S3 answers for the moment before.
+        # First: the run may become this process's while S3 answers for the moment before.
         is_awaited = self._etag is None and not self._is_lost
-        seen = self._look()
-        if seen and seen.lease.holder == self._holder:
+        current = self._fetch()
+        if current and current.lease.holder == self._holder:
             return True
         if is_awaited:
             raise StoreOutageError(
@@ -134,8 +138,8 @@ class Lease:
             )
         return False
 
-    def lost(self) -> ArtifactError:
-        """Tell the run that it has been taken over; the error that says so."""
+    def mark_lost(self) -> ArtifactError:
+        """Call `on_lost`; returns the error that says that another process has the run."""
         self._is_lost = True
         error = LeaseLostError(
             f"Another process holds {self._run_id} now: {self._owner()}.",
@@ -144,36 +148,36 @@ class Lease:
         self._terms.on_lost(error)
         return error
 
-    def _outwaited(self, seen: _Seen) -> str:
-        """The ETag of a lease that nobody renews any more."""
-        if seen.lease.released:
-            return seen.etag
-        rest_s = seen.lease.ttl_s + CLOCK_GRAIN_S - seen.age_s
-        if rest_s <= 0:
-            return seen.etag
+    def _etag_of_expired(self, current: _StoredLease) -> str:
+        """The ETag of a lease, once it has been released or has expired. Raises `UsageError`."""
+        if current.lease.released:
+            return current.etag
+        if current.remaining_s <= 0:
+            return current.etag
         if not self._terms.waits:
-            raise self._refusal(seen)
+            raise self._refusal(current)
+        ttl_s = current.lease.ttl_s
         self._terms.notice(
-            f"{self._run_id} is held by {seen.lease.owner}: waiting up to {seen.lease.ttl_s:.0f} s "
-            "for a sign of life."
+            f"{self._run_id} is held by {current.lease.owner}: waiting up to {ttl_s:.0f} s for a "
+            "sign of life."
         )
-        until_s = self._terms.monotonic_s() + min(rest_s, seen.lease.ttl_s)
+        until_s = self._terms.monotonic_s() + min(current.remaining_s, ttl_s)
         while (left_s := until_s - self._terms.monotonic_s()) > 0:
             self._terms.sleep(min(self._terms.poll_s, left_s))
-            now = self._look()
-            if now is None or now.lease.released:
-                return now.etag if now else seen.etag
-            if now.etag != seen.etag:
-                raise self._refusal(now)
-        return seen.etag
+            latest = self._fetch()
+            if latest is None or latest.lease.released:
+                return latest.etag if latest else current.etag
+            if latest.etag != current.etag:
+                raise self._refusal(latest)
+        return current.etag
 
-    def _refusal(self, seen: _Seen) -> UsageError:
+    def _refusal(self, current: _StoredLease) -> UsageError:
         return UsageError(
-            [f"{self._run_id} is under way: {seen.lease.owner} holds it."],
+            [f"{self._run_id} is under way: {current.lease.owner} holds it."],
             hint="Wait for that process to end, or end it, then try again.",
         )
 
-    def _hold(self) -> None:
+    def _keep_renewing(self) -> None:
         every_s = self._terms.ttl_s / RENEWALS_PER_TTL
         while not self._is_lost:
             is_renewed = self._renew()
@@ -185,53 +189,53 @@ class Lease:
     def _renew(self, *, released: bool = False) -> bool:
         """Renew once. A failure is tried again by the next one: only a lost lease ends the run."""
         try:
-            etag = self._put(self._etag, released=released)
+            etag = self._write(self._etag, released=released)
             if etag is None:
-                etag = self._own_again(released=released)
+                etag = self._recover_renewal(released=released)
         except ArtifactError as error:
-            self._say_once(error)
+            self._notice_once(error)
             return False
         self._etag = etag or self._etag
         return self._etag is not None
 
-    def _own_again(self, *, released: bool) -> str | None:
-        """The ETag of a renewal whose answer was lost on its way, unless the run is lost.
+    def _recover_renewal(self, *, released: bool) -> str | None:
+        """The ETag after a renewal whose answer was lost; `None` if another process has the run.
 
-        A lease that somebody removed is put back, as one that is let go if it is the last beat.
+        A lease that somebody removed is written again.
         """
-        seen = self._look()
-        if seen is None:
-            return self._put(None, released=released)
-        if seen.lease.holder == self._holder:
-            is_done = seen.lease.released or not released
-            return seen.etag if is_done else self._put(seen.etag, released=True)
-        if self._etag is None and self._has_lapsed(seen):
-            return self._put(seen.etag)
+        current = self._fetch()
+        if current is None:
+            return self._write(None, released=released)
+        if current.lease.holder == self._holder:
+            is_done = current.lease.released or not released
+            return current.etag if is_done else self._write(current.etag, released=True)
+        if self._etag is None and self._has_expired(current):
+            return self._write(current.etag)
         if self._etag is not None:
-            self.lost()
+            self.mark_lost()
         return None
 
-    def _has_lapsed(self, seen: _Seen) -> bool:
-        """Whether a lease that was there before is a dead process's; one that changes is alive."""
+    def _has_expired(self, current: _StoredLease) -> bool:
+        """Whether a lease that was there before is a dead process's; it is alive if it changes."""
         now_s = self._terms.monotonic_s()
-        first, since_s = self._watched or (seen, now_s)
-        if seen.lease.released:
+        first, since_s = self._first_seen or (current, now_s)
+        if current.lease.released:
             return True
-        if seen.etag != first.etag:
-            self.lost()
+        if current.etag != first.etag:
+            self.mark_lost()
             return False
-        self._watched = first, since_s
-        return seen.age_s > seen.lease.ttl_s + CLOCK_GRAIN_S or now_s - since_s > seen.lease.ttl_s
+        self._first_seen = first, since_s
+        return current.remaining_s < 0 or now_s - since_s > current.lease.ttl_s
 
-    def _say_once(self, error: ArtifactError) -> None:
-        is_passing = isinstance(error, (StoreOutageError, LeaseLostError))
-        if not is_passing and not self._has_complained:
-            self._has_complained = True
+    def _notice_once(self, error: ArtifactError) -> None:
+        is_expected = isinstance(error, (StoreOutageError, LeaseLostError))
+        if not is_expected and not self._has_noticed:
+            self._has_noticed = True
             self._terms.notice(
                 f"Others cannot see that this run is under way: {error.message} {error.hint or ''}"
             )
 
-    def _put(self, etag: str | None, *, released: bool = False) -> str | None:
+    def _write(self, etag: str | None, *, released: bool = False) -> str | None:
         self._beats += 1
         lease = LeaseFile(
             run_id=self._run_id,
@@ -245,21 +249,21 @@ class Lease:
         )
         return self._bucket.put_if(self._key, encode(plain_keys(lease)), etag=etag)
 
-    def _look(self) -> _Seen | None:
+    def _fetch(self) -> _StoredLease | None:
         stored = self._bucket.get(self._key)
-        return _read(stored) if stored else None
+        return _parse(stored) if stored else None
 
     def _owner(self) -> str:
         try:
-            seen = self._look()
+            current = self._fetch()
         except ArtifactError:
-            seen = None
-        return seen.lease.owner if seen else "its lease is gone"
+            current = None
+        return current.lease.owner if current else "its lease is gone"
 
 
-def _read(stored: Stored) -> _Seen:
+def _parse(stored: Stored) -> _StoredLease:
     try:
         lease = convert(orjson.loads(stored.body), LeaseFile)
     except ValueError:
         lease = LeaseFile()
-    return _Seen(stored.etag, max(0.0, stored.age_s or 0.0), lease)
+    return _StoredLease(stored.etag, max(0.0, stored.age_s or 0.0), lease)
