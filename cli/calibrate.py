@@ -50,14 +50,16 @@ def main(words: Sequence[str]) -> int:
     from socratic_bench.errors import BenchError
 
     from .output import print_failure
-    from .run import call_by_flags, estimate, leave, take_signals
+    from .run_in_thread import leave, take_signals
+    from .single_run import print_estimate
+    from .sources import call_by_flags
 
     flags, problems = parse(build_parser(), words)
     cancel_token = take_signals()
     try:
         calibration = prepared(flags, problems)
         if flags.get("dry-run"):
-            return leave(estimate(calibration.plan, flags, cancel_token), cancel_token)
+            return leave(print_estimate(calibration.plan, flags, cancel_token), cancel_token)
         result = _perform(calibration, flags, cancel_token)
         document = _document(calibration, result)
     except BenchError as error:
@@ -126,7 +128,7 @@ def _half_width(flags: Flags, problems: "list[Words]") -> float | None:
 def _perform(calibration: "Calibration", flags: Flags, cancel_token: "CancelToken") -> "RunResult":
     from socratic_bench.runs import perform
 
-    from .run import listener_for
+    from .progress import listener_for
     from .run_in_thread import run_in_thread
 
     plan = calibration.plan
@@ -141,7 +143,7 @@ def _document(calibration: "Calibration", result: "RunResult") -> "CalibrationDo
     from socratic_bench.studies.calibrate.calibrating import document_of
     from socratic_bench.studies.calibrate.storing import keep
 
-    from .run import call_by_flags
+    from .sources import call_by_flags
 
     if result.error is not None:
         result.error.call_settings(call_by_flags())

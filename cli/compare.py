@@ -25,8 +25,7 @@ def main(words: Sequence[str]) -> int:
 
     from .compare_table import say_comparison
     from .output import print_document, waiting_for
-    from .run import call_by_flags
-    from .sources import bucket_region
+    from .sources import bucket_region, call_by_flags
 
     parser = build_parser()
     found = parse_strictly(parser, words)

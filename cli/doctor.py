@@ -32,8 +32,7 @@ def main(words: Sequence[str]) -> int:
     """Look at it all, print what was found, and leave with 3 if a run would fail."""
     from .doctor_table import say_table
     from .output import print_document, waiting_for
-    from .run import leave, take_signals
-    from .run_in_thread import run_in_thread
+    from .run_in_thread import leave, run_in_thread, take_signals
 
     flags, problems = parse(parser_for(words), words)
     problems += [f"--{name} does not go with doctor." for name in FOREIGN if name in flags]
@@ -91,7 +90,7 @@ def asked_of(flags: Flags, problems: "Sequence[Words]", *, is_sweep: bool) -> As
     """
     from socratic_bench.errors import UsageError
 
-    from .run import call_by_flags
+    from .sources import call_by_flags
     from .sweep import call_by_flags as call_by_sweep_flags
 
     call = call_by_sweep_flags() if is_sweep else call_by_flags()
@@ -133,7 +132,7 @@ def _of_run(flags: Flags, problems: "Sequence[Words]") -> Read:
     """With a run for each model that may be tested, if none is given."""
     from socratic_bench.settings import fields_of
 
-    from .run import read
+    from .sources import read
 
     config, misread = read(flags)
     flagged = fields_of(type(config), flags)

@@ -38,7 +38,8 @@ def main(words: Sequence[str]) -> int:
     from socratic_bench.errors import BenchError
 
     from .output import print_failure
-    from .run import call_by_flags, leave, take_signals
+    from .run_in_thread import leave, take_signals
+    from .sources import call_by_flags
 
     flags, problems = parse(build_parser(), words)
     cancel_token = take_signals()
@@ -93,7 +94,7 @@ def _perform(
 ) -> "Mapping[str, RunResult]":
     from socratic_bench.studies.rejudge.judging import judge_again
 
-    from .run import listener_for
+    from .progress import listener_for
     from .run_in_thread import run_in_thread
 
     judging = partial(
@@ -125,7 +126,7 @@ def _report(runs: "Sequence[Rejudging]", results: "Mapping[str, RunResult]", fla
     from .judge_table import say_judgings
     from .output import print_document
     from .process import leave_now
-    from .run import call_by_flags
+    from .sources import call_by_flags
 
     for result in results.values():
         if result.error is not None:

@@ -46,7 +46,7 @@ def _read(region: str | None, prices: str | None, *, offline: bool) -> "RunConfi
     """As a run would read it. That no model is allowed yet is no mistake here."""
     from socratic_bench.errors import UsageError
 
-    from .run import calling_flags, read
+    from .sources import calling_flags, read
 
     given = {"region": region, "prices": prices, "offline": offline}
     config, misread = read({name: value for name, value in given.items() if value})
@@ -60,7 +60,7 @@ def _prices(config: "RunConfig") -> "PriceTable":
     from socratic_bench.catalogue.prices import builtin_prices
     from socratic_bench.runs.prepare import read_prices
 
-    from .run import calling_flags
+    from .sources import calling_flags
 
     with calling_flags():
         return read_prices(config) or builtin_prices()

@@ -1,39 +1,59 @@
-"""What people see of a run on stderr: a line per turn and per retry, and one for each long wait; in
-a terminal, what goes on now.
+"""What people see of a run on stderr: its progress, its result, and the estimate of a dry run.
+
+Progress is a line for each turn and retry, and one for each long wait; at a terminal a line below
+these shows what is going on now.
 """
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
+from socratic_bench.documents.cost import CostEntry
+from socratic_bench.documents.place import Place
+from socratic_bench.documents.result import RunResult
+from socratic_bench.errors import ENDINGS
 from socratic_bench.models.events import AttemptBegan, CallEvent, CallRetries, CallWaits
 from socratic_bench.ports.benchmark import Benchmark, Sample
+from socratic_bench.runs import Plan
+from socratic_bench.runs.context import Listener
+from socratic_bench.runs.resume import stored_words
 from socratic_bench.settings import CoreConfig
 from socratic_bench.turns import Turn, Unscored
+from socratic_bench.types import counted
 
 from . import terminal
 from .output import TOLD_AFTER_S, plain, say, say_live
-from .preloader import Preloader
 from .waits import Wait, Waits
 
 QUESTION_COLUMNS = 48
 SCORES_COLUMNS = 40
 TICK_S = 1.0
-# A wait that goes on is told of again after so long, in a log.
+# In a log a wait that goes on is repeated after so long.
 AGAIN_S = 60.0
 # From so many columns on there is room for the parts of a score, and for tokens.
 WITH_SCORES, WITH_TOKENS = 80, 100
+UNJUDGED, SHORT = "?", "!"
+COLOURS = {UNJUDGED: terminal.YELLOW, SHORT: terminal.RED}
+MINUTE_S, HOUR_S = 60, 3600
+LEAST_USD = 0.0001
 
 
 def tag_of(run_id: str) -> str:
-    """What the lines of a run begin with, by which those of parallel runs are told apart."""
+    """The prefix of a run's lines, by which those of parallel runs are told apart."""
     return f"{run_id[-4:]} "
 
 
-class Progress(Preloader):
-    """Says turns in their order, each once it is judged, from whichever thread it hears of them.
+def listener_for(plan: Plan, *, quiet: bool) -> Listener:
+    """The listener that shows a run to people; a silent one if they want `quiet`."""
+    return Listener() if quiet else Progress(plan.config, plan.benchmark)
 
-    Of items that are published in any order each is said as it comes.
+
+class Progress(Listener):
+    """Prints the turns of a dialogue in their order, each once it is judged.
+
+    Items, which are published in any order, are printed as they come. May be called from any
+    thread.
     """
 
     def __init__(
@@ -42,18 +62,17 @@ class Progress(Preloader):
         benchmark: Benchmark,
         monotonic_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        super().__init__()
         self._config = config
         self._benchmark = benchmark
         self._monotonic_s = monotonic_s
         self._live = terminal.is_live()
         self._lock = threading.Lock()
         self._waits = Waits(monotonic_s)
-        self._said_s = monotonic_s()
+        self._last_line_s = monotonic_s()
         self._ended = threading.Event()
-        self._waiting: dict[int, Turn] = {}
+        self._judged: dict[int, Turn] = {}
         self._next = 0
-        self._most = config.turns
+        self._n_turns = config.turns
         self._is_dialogue = True
         self._tag = ""
         threading.Thread(target=self._tick, name="progress", daemon=True).start()
@@ -61,21 +80,20 @@ class Progress(Preloader):
     def on_start(self, run_id: str, config: CoreConfig, opening: Sample) -> None:
         self._tag = tag_of(run_id)
         self._is_dialogue = opening.n_items is None
-        self._most = opening.n_items or config.turns
+        self._n_turns = opening.n_items or config.turns
         self._line(
             f"{run_id}: {plain(config.model)}, {plain(opening.label or f'sample {opening.id}')}, "
             f"seed {config.seed}"
         )
 
     def on_call(self, event: CallEvent) -> None:
-        super().on_call(event)
         with self._lock:
             wait = self._waits.on_call(event)
             if self._live:
                 if isinstance(event, (AttemptBegan, CallRetries, CallWaits)):
                     self._redraw()
-            elif wait and self._is_told_at_once(event):
-                self._say_wait(wait)
+            elif wait and self._is_printed_at_once(event):
+                self._print_wait(wait)
 
     def on_wait(self, what: str) -> None:
         with self._lock:
@@ -83,9 +101,9 @@ class Progress(Preloader):
 
     def on_judged(self, turn: Turn) -> None:
         with self._lock:
-            self._waiting[turn.index if self._is_dialogue else self._next] = turn
-            while self._next in self._waiting:
-                self._say(self._turn_line(self._waiting.pop(self._next)))
+            self._judged[turn.index if self._is_dialogue else self._next] = turn
+            while self._next in self._judged:
+                self._print(self._turn_line(self._judged.pop(self._next)))
                 self._next += 1
             self._redraw()
 
@@ -100,16 +118,17 @@ class Progress(Preloader):
 
     def _line(self, text: str) -> None:
         with self._lock:
-            self._say(text)
+            self._print(text)
             self._redraw()
 
-    def _say(self, text: str) -> None:
-        self._said_s = self._monotonic_s()
+    def _print(self, text: str) -> None:
+        self._last_line_s = self._monotonic_s()
         say(text)
 
-    def _is_told_at_once(self, event: CallEvent) -> bool:
-        """In a log: each retry of a dialogue, and each wait that is known to be long. Of items, of
-        which many may wait together, only one in a while is.
+    def _is_printed_at_once(self, event: CallEvent) -> bool:
+        """In a log: each retry of a dialogue, and each wait that is known to be long.
+
+        Many items may wait together, so their waits are printed only after a silence.
         """
         if isinstance(event, CallWaits):
             is_long = event.wait_s is not None and event.wait_s >= TOLD_AFTER_S
@@ -118,21 +137,21 @@ class Progress(Preloader):
         return is_long and (self._is_dialogue or self._is_silent())
 
     def _is_silent(self) -> bool:
-        return self._monotonic_s() - self._said_s >= TOLD_AFTER_S
+        return self._monotonic_s() - self._last_line_s >= TOLD_AFTER_S
 
-    def _say_wait(self, wait: Wait) -> None:
+    def _print_wait(self, wait: Wait) -> None:
         now_s = self._monotonic_s()
         wait.told_s = now_s
-        self._say(f"{self._tag}{wait.forms(now_s)[0]}")
+        self._print(f"{self._tag}{wait.forms(now_s)[0]}")
 
     def _tick(self) -> None:
-        """Nothing is waited for in silence, whatever it is."""
+        """Report long waits, whatever is waited for."""
         while not self._ended.wait(TICK_S):
             with self._lock:
                 if self._live:
                     self._redraw()
                 elif self._is_silent() and (wait := self._waits.overdue(AGAIN_S)):
-                    self._say_wait(wait)
+                    self._print_wait(wait)
 
     def _redraw(self) -> None:
         wait = self._waits.shown()
@@ -140,13 +159,13 @@ class Progress(Preloader):
             return
         room = terminal.columns() - 1
         first, *others = (self._tag + form for form in wait.forms(self._monotonic_s()))
-        done = f" ({self._next} of {self._most} done)"
+        done = f" ({self._next} of {self._n_turns} done)"
         forms = (first + done, first, *others) if wait.turn is not None else (first, *others)
         fitting = (form for form in forms if terminal.width_of(form) <= room)
         say_live(next(fitting, None) or terminal.fitted(forms[-1], room))
 
     def _turn_line(self, turn: Turn) -> str:
-        """Score and mark in any case; then, as there is room, its parts, the reply, tokens."""
+        """Mark and score; then, as there is room, parts of the score, the reply, tokens."""
         columns = terminal.columns()
         head = f"{self._tag}turn {turn.index:3d} "
         score = f"{self._mark(turn)} {_score(turn, columns)}"
@@ -163,10 +182,6 @@ class Progress(Preloader):
         return SHORT if self._benchmark.falls_short(self._config, turn) else " "
 
 
-UNJUDGED, SHORT = "?", "!"
-COLOURS = {UNJUDGED: terminal.YELLOW, SHORT: terminal.RED}
-
-
 def _tokens(turn: Turn) -> str:
     usage = turn.reply.usage
     return f"{usage.input_tokens} in, {usage.output_tokens} out" if usage else "tokens unknown"
@@ -180,7 +195,7 @@ def _score(turn: Turn, columns: int) -> str:
 
 
 def _scores(turn: Turn) -> tuple[str, str]:
-    """What is said in any case, and what more there is."""
+    """The score in short, and its parts."""
     if turn.replayed:
         return "replayed", ""
     if isinstance(turn.outcome, Unscored):
@@ -190,3 +205,98 @@ def _scores(turn: Turn) -> tuple[str, str]:
         return plain(turn.summary) or "not judged", ""
     parts = " ".join(f"{name} {score:g}" for name, score in verdict.scores.items())
     return f"{verdict.overall_score:4.1f}", f" ({parts})"
+
+
+def say_result(result: RunResult, benchmark: Benchmark, called: Callable[[str], str]) -> None:
+    """Print how a run ended and, if it is complete and stored, the command that shows it.
+
+    `called` turns a setting's name into its flag.
+    """
+    tag = tag_of(result.run_id)
+    cut_short = result.status == "completed" and ENDINGS[result.end_reason].is_cut_short
+    ended = f"{result.status} ({result.end_reason})" if cut_short else result.status
+    if result.n_turns:
+        say(f"{tag}{ended}: {', '.join(_result_parts(result, benchmark))}")
+    elif cut_short:
+        say(f"{tag}{ended}: no turn was played")
+    if any(place and place.curated for place in (result.folder, result.s3)):
+        words = stored_words(result.config, result.run_id, "show").told(called)
+        say(f"{tag}seen by: {plain(words)}")
+
+
+def _result_parts(result: RunResult, benchmark: Benchmark) -> Iterator[str]:
+    metrics = result.metrics  # none, not even null ones, where a defect has kept them away
+    first, *others = benchmark.headline(metrics) if metrics else ("no metrics",)
+    judged = f" ({result.n_judged} of {result.n_turns} judged)" if result.is_judged else ""
+    yield plain(first) + judged
+    yield from map(plain, others)
+    yield _format_cost(result.cost)
+    yield duration(result.duration_s)
+    yield from (_format_place(place) for place in (result.folder, result.s3) if place)
+
+
+def _format_place(place: Place) -> str:
+    """Of a run that is not complete some files may be missing."""
+    if place.curated is None:
+        return f"what arrived is in {plain(place.raw)}"
+    return f"kept in {plain(place.curated)}"
+
+
+def _format_cost(cost: CostEntry | None) -> str:
+    total = cost and cost.roles["total"]
+    if not cost or not total:
+        return "cost unknown"
+    usd = total.total_usd
+    text = f"under {LEAST_USD} USD" if 0 < usd < LEAST_USD else f"{usd:.4f} USD"
+    return f"{text} (not billed)" if cost.stand_in else text
+
+
+def duration(seconds: float) -> str:
+    if seconds < MINUTE_S:
+        return f"{seconds:.1f} s"
+    if seconds < HOUR_S:
+        return f"{seconds // MINUTE_S:.0f} min {seconds % MINUTE_S:.0f} s"
+    return f"{seconds // HOUR_S:.0f} h {seconds % HOUR_S // MINUTE_S:.0f} min"
+
+
+def say_estimate(document: Mapping[str, Any]) -> None:
+    """Print a dry run: a line for each role, and one for money and time with their range."""
+    for role, usage in document["usage"].items():
+        if usage["calls"]:
+            calls = counted(usage["calls"], "call")
+            say(
+                f"{role:8s} {calls:>10s}  {usage['input_tokens']:9,d} in  "
+                f"{usage['cache_read_tokens']:9,d} of it cached  {usage['output_tokens']:7,d} out"
+            )
+    for juror in document["jurors"] if len(document["jurors"]) > 1 else ():
+        cost = _format_range(juror["cost_usd"], juror["low_usd"], juror["high_usd"], "USD", 4)
+        say(f"  {juror['model']}: {counted(juror['usage']['calls'], 'call')}, {cost}")
+    low, high = document["low"], document["high"]
+    total = document["cost"] and document["cost"]["total"]
+    usd = _format_range(total and total["total_usd"], low["cost_usd"], high["cost_usd"], "USD", 4)
+    span = (document["duration_seconds"], low["duration_seconds"], high["duration_seconds"])
+    if document["end_reason"] == "budget":
+        say(f"the budget ends it after {counted(document['n_turns'], 'turn')}")
+    deadline = document["deadline"]
+    if deadline and not deadline["covers_expected"]:
+        say(f"the deadline of {deadline['deadline_s']:g} s comes before its end")
+    say(f"expected {usd}, {_format_range(*span, 's', 1)}; {_requests_made(document['sent'])}")
+
+
+def _requests_made(sent: Mapping[str, int]) -> str:
+    requests = counted(sent["count_tokens"], "request")
+    texts = {
+        "count_tokens": f"tokens were asked for ({requests} of CountTokens)",
+        "emulator_pace": "the endpoint was asked whether it is the emulator",
+        "bucket": "the bucket was looked for",
+    }
+    made = [text for name, text in texts.items() if sent[name]]
+    return f"no model was called; {', '.join(made)}" if made else "nothing was called"
+
+
+def _format_range(
+    expected: float | None, low: float | None, high: float | None, unit: str, places: int
+) -> str:
+    if expected is None or low is None or high is None:
+        return f"{unit} unknown"
+    return f"{expected:.{places}f} {unit} ({low:.{places}f} to {high:.{places}f})"

@@ -114,8 +114,7 @@ def written(found: Namespace, max_bytes: int) -> "ReportDocument":
     from socratic_bench.studies.report.files import write_all
     from socratic_bench.studies.report.reading import read_rows
 
-    from .run import call_by_flags
-    from .sources import bucket_region
+    from .sources import bucket_region, call_by_flags
 
     rows = read_rows(found.runs, bucket_region, found.judging, _calibrations(found))
     corrected = partial(_corrected, found)

@@ -1,16 +1,16 @@
-"""`socratic-runner resume RUN_ID`: go on with a run that was cut short."""
+"""`socratic-runner resume RUN_ID`: resume a run that was cut short."""
 
 from collections.abc import Sequence
 
+from . import flags as run_flags
 from .arguments import Parser, parse
+from .run import play
 
 USAGE = "socratic-runner resume RUN_ID --output-dir DIR | --s3-bucket NAME [options]"
 
 
 def main(words: Sequence[str]) -> int:
     """As `run`, but settings that are not given again come from the run's journal."""
-    from .run import play
-
     flags, problems = parse(build_parser(), words)
     run_id = flags.get("run-id")
     if not isinstance(run_id, str):
@@ -23,10 +23,8 @@ def main(words: Sequence[str]) -> int:
 
 
 def build_parser() -> Parser:
-    """That of `run`, and the run's id."""
-    from . import flags
-
-    parser = flags.build_parser()
+    """The parser of `run`, with the run's id."""
+    parser = run_flags.build_parser()
     parser.usage = USAGE
     parser.add_argument("run_id", nargs="?", metavar="RUN_ID", help="as in the run's document")
     return parser

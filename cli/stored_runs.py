@@ -61,7 +61,7 @@ def _called(parser: Parser, name: str) -> str:
     from socratic_bench.benchmarks import RunConfig
     from socratic_bench.settings import table
 
-    from .run import call_by_flags
+    from .sources import call_by_flags
 
     called, of_run = call_by_flags()(name), table(RunConfig).get(name)
     return name if of_run and of_run.flag and called not in parser.flags else called

@@ -1,6 +1,5 @@
 """`socratic-runner sweep`: many runs over a grid of settings, one document."""
 
-import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -16,17 +15,13 @@ if TYPE_CHECKING:
     from socratic_bench.studies.sweep.request import SweepRequest
     from socratic_bench.studies.sweep.sweep import SweepResult
 
-AFTER_CELLS = ("socratic_bench.studies.sweep.document", f"{__package__}.sweep_closing")
-# While more are played, memory matters more than a quarter of a second: scipy takes 45 MB.
-FEW_CELLS = 64
-
 
 def main(words: Sequence[str]) -> int:
     """Play what is missing of a grid of runs, print the sweep's document."""
     from socratic_bench.errors import BenchError
 
     from .output import print_failure
-    from .run import leave, take_signals
+    from .run_in_thread import leave, take_signals
 
     flags, problems = parse(build_parser(), words)
     cancel_token = take_signals()
@@ -93,28 +88,9 @@ def _perform(asked: "SweepRequest", flags: Flags, cancel_token: "CancelToken") -
     from .run_in_thread import run_in_thread
     from .sweep_display import display_for
 
-    display, called = display_for(quiet=bool(flags.get("quiet"))), threading.Event()
+    display = display_for(quiet=bool(flags.get("quiet")))
     playing = partial(perform_sweep, display=display, cancel_token=cancel_token)
-    return run_in_thread(
-        partial(playing, asked, call=call_by_flags(), called=called),
-        partial(_import_while_waiting, asked, called),
-    )
-
-
-def _import_while_waiting(
-    asked: "SweepRequest", called: threading.Event, thread: threading.Thread
-) -> None:
-    """What cells need after their first replies, and a sweep at its end."""
-    from socratic_bench.benchmarks import load_benchmark
-
-    from .preloader import import_while_waiting
-
-    late = load_benchmark(asked.grid.base.benchmark).late_modules
-    import_while_waiting(thread, called, (*late, *AFTER_CELLS))
-    if thread.is_alive() and len(asked.grid.cells()) <= FEW_CELLS:
-        from socratic_bench.statistics.quantiles import is_available
-
-        is_available()
+    return run_in_thread(partial(playing, asked, call=call_by_flags()))
 
 
 def told(result: "SweepResult") -> "tuple[SweepDocument, int]":

@@ -13,8 +13,8 @@ from socratic_bench.studies.sweep.means import danger
 from socratic_bench.types import counted
 
 from . import terminal
-from .closing import duration
 from .output import plain, say
+from .progress import duration
 from .sweep_words import INTERVAL, count, marked, table, usd
 
 NO_INTERVALS = (

@@ -15,8 +15,8 @@ from socratic_bench.types import JUDGE, counted
 
 from . import terminal
 from .arguments import Flags
-from .closing import duration
 from .output import print_document, say, waiting_for
+from .progress import duration
 from .run_in_thread import run_in_thread
 from .sweep_words import count, table, usd
 

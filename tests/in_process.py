@@ -14,8 +14,9 @@ from cli import doctor, report, resume, sweep
 from cli.arguments import parse, parse_strictly
 from cli.flags import build_parser
 from cli.output import escaped
-from cli.run import call_by_flags, continuing, planned
-from cli.run import read as read_flags
+from cli.single_run import with_earlier_run
+from cli.sources import call_by_flags
+from cli.sources import read as read_flags
 from cli.stored_runs import calling_flags_of
 from cli.sweep_display import display_for
 from socratic_bench import RunConfig
@@ -28,7 +29,7 @@ from socratic_bench.errors import BenchError
 from socratic_bench.runs import CancelToken, perform, prepare, run
 from socratic_bench.runs import dry_run as forecast
 from socratic_bench.runs.context import utc_now
-from socratic_bench.settings import Sources, read_config
+from socratic_bench.settings import Sources, fields_of, read_config
 from socratic_bench.studies.sweep.sweep import perform_sweep
 from tests.command import Outcome, environment
 
@@ -81,8 +82,9 @@ def _gone_on(words: Sequence[str], env: Mapping[str, str]) -> RunResult:
         config, misread = read_flags(flags)
         problems = [*misused, *misread]
         run_id = str(flags["run-id"]) if is_named else None
-        config, found, entries = continuing(flags, config, problems, run_id, CancelToken())
-        return perform(planned(flags, config, found), entries=entries)
+        config, found, entries = with_earlier_run(flags, config, problems, run_id, CancelToken())
+        plan = prepare(config, found, flagged=fields_of(type(config), flags))
+        return perform(plan, entries=entries)
 
 
 def diagnosed(*words: str, env: Mapping[str, str] | None = None) -> Outcome:

@@ -57,7 +57,6 @@ class WrappedBenchmark(Benchmark):
     name: str = "wrapped"
     metrics: Any = BENCHMARK.metrics
     primary_metric: str = BENCHMARK.primary_metric
-    late_modules: Any = ()
     parts: Any = BENCHMARK.parts
 
     def prepare(self, config: RunConfig) -> Any:

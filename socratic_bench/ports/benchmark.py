@@ -191,12 +191,11 @@ class FileReport(Struct, frozen=True):
 
 class Benchmark(Protocol):
     """A kind of test, its module's `BENCHMARK`. Runs are compared by `compared_metrics` if what is
-    at the paths `conditions` is alike; `late_modules` are imported beside the first reply.
+    at the paths `conditions` is alike.
     """
 
     compared_metrics: Sequence[str] = ()
     conditions: Sequence[str] = ()
-    late_modules: Sequence[str] = ()
     shorter: str = "play fewer {turns}"  # how there is less to play
 
     @property

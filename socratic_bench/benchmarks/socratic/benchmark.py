@@ -52,14 +52,6 @@ class SocraticBenchmark(Benchmark):
     )
     cast = CAST
     file_kind = "scenario"
-    late_modules = (
-        "socratic_bench.benchmarks.socratic.document",
-        "socratic_bench.benchmarks.socratic.metrics",
-        "socratic_bench.benchmarks.socratic.heuristics",
-        "socratic_bench.benchmarks.socratic.student.scripted",
-        "socratic_bench.benchmarks.socratic.student.stance",
-        "socratic_bench.benchmarks.socratic.student.fidelity",
-    )
 
     @property
     def parts(self) -> "Parts":

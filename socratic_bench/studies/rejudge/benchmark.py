@@ -52,7 +52,6 @@ class RecordedBenchmark(Benchmark):
         self._inner = inner
         self.recorded_run = inner.recorded(document)
         self.compared_metrics = inner.compared_metrics
-        self.late_modules = inner.late_modules
 
     @property
     def name(self) -> str:

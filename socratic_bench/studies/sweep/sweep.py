@@ -67,18 +67,12 @@ def perform_sweep(
     cancel_token: CancelToken,
     now: Callable[[], datetime] = utc_now,
     call: Callable[[str], str] = str,
-    called: threading.Event | None = None,
 ) -> SweepResult:
     """Play all that is missing of a sweep. Raises `UsageError` if it cannot begin or go on.
 
-    What is told of cells calls settings as `call` does, which is a function of a module. `called`
-    is set as the first call of all begins, or none will.
+    What is told of cells calls settings as `call` does, which is a function of a module.
     """
-    called = called or threading.Event()
-    try:
-        return _SweepProcess(asked, display, cancel_token, now, call, called).result()
-    finally:
-        called.set()
+    return _SweepProcess(asked, display, cancel_token, now, call).result()
 
 
 class _SweepProcess:
@@ -91,7 +85,6 @@ class _SweepProcess:
         cancel_token: CancelToken,
         now: Callable[[], datetime],
         call: Callable[[str], str],
-        called: threading.Event,
     ) -> None:
         self._asked = asked
         self._settings = asked.settings
@@ -99,7 +92,7 @@ class _SweepProcess:
         self._token = cancel_token
         self._now = now
         self._call = call
-        self._called = called
+        self._called = threading.Event()  # set as the first call of a cell begins
         self._notices: list[str] = []
         self._pace: tuple[ModelThroughput, ...] = ()
         self._spent_usd: float | None = None

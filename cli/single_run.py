@@ -1,0 +1,162 @@
+"""One run of the command: from its flags to its document and exit code."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from msgspec.structs import replace
+
+from socratic_bench.benchmarks import RunConfig
+from socratic_bench.documents.error import ErrorEntry
+from socratic_bench.documents.result import RunResult
+from socratic_bench.errors import ENDINGS, BenchError, InternalError, Problem, Words
+from socratic_bench.ports.benchmark import Benchmark
+from socratic_bench.ports.store import Entry
+from socratic_bench.runs import CancelToken, Plan, in_time, perform, prepare
+from socratic_bench.runs.dry_run import dry_run
+from socratic_bench.runs.resume import stored_words
+from socratic_bench.settings import continued, fields_of
+
+from .arguments import Flags
+from .earlier import find_earlier
+from .output import print_document, print_failed_run, print_traceback, say_error, waiting_for
+from .process import leave_now
+from .progress import listener_for, say_estimate, say_result, tag_of
+from .run_in_thread import leave, run_in_thread, take_signals
+from .sources import call_by_flags, read
+
+
+def perform_run(flags: Flags, problems: Sequence[Words], run_id: str | None = None) -> int:
+    """Perform the run that the flags ask for, or resume the one named by `run_id`.
+
+    Prints the document, also of a run that could not start; returns the exit code.
+    """
+    config, misread = read(flags)
+    cancel_token = take_signals()
+    try:
+        config, mistakes, entries = with_earlier_run(
+            flags, config, [*problems, *misread], run_id, cancel_token
+        )
+        plan = prepare(config, mistakes, flagged=fields_of(type(config), flags))
+        if flags.get("dry-run"):
+            return print_estimate(plan, flags, cancel_token)
+        result = _perform(plan, cancel_token, entries, flags)
+    except Exception as error:  # noqa: BLE001 -- the document says what was asked for
+        return leave(_print_unstarted(error, config, flags), cancel_token)
+    return _print_result(result, plan.benchmark, flags)
+
+
+def with_earlier_run(
+    flags: Flags,
+    config: RunConfig,
+    problems: Sequence[Words],
+    run_id: str | None,
+    cancel_token: CancelToken,
+) -> tuple[RunConfig, Sequence[Words], Sequence[Entry]]:
+    """Complete the configuration of a resumed run by what its first process was asked for.
+
+    Returns the configuration, what is wrong with it, and the journal entries of a document that is
+    resumed. Raises `UsageError` if there is no such run.
+    """
+    if run_id is None and "resume-from" not in flags:
+        return config, problems, ()
+    # Which models may be tested may be known from the run's journal.
+    others = [words for words in problems if isinstance(words, str) or not _is_of_ids(words)]
+    earlier = find_earlier(flags, config, others, run_id, cancel_token)
+    if earlier is None:
+        return config, problems, ()
+    if endpoint := _endpoint_flags(flags, config, earlier.config):
+        config, misread = read({**flags, **endpoint})
+        problems = [*others, *misread]
+    config = continued(earlier.config, config, flags)
+    return replace(config, resume_run_id=earlier.run_id), problems, earlier.entries
+
+
+def _endpoint_flags(flags: Flags, config: RunConfig, earlier: RunConfig) -> Flags:
+    """The flags of the earlier run's endpoint, by which other settings are read."""
+    endpoint: dict[str, str | bool] = {}
+    if earlier.offline and not config.offline:
+        endpoint["offline"] = True
+    if earlier.provider != config.provider and "provider" not in flags:
+        endpoint["provider"] = earlier.provider
+    return endpoint
+
+
+def _is_of_ids(problem: Problem) -> bool:
+    return "model_ids" in problem.settings
+
+
+def print_estimate(plan: Plan, flags: Flags, cancel_token: CancelToken) -> int:
+    """Print the dry run of a plan; returns the exit code."""
+    # The network is used: to see which endpoint this is, and to count tokens.
+    estimate = partial(dry_run, plan, call_by_flags())
+    quiet = bool(flags.get("quiet"))
+    with waiting_for("the endpoint, to count tokens", quiet=quiet):
+        document: Mapping[str, Any] = run_in_thread(lambda: in_time(estimate, cancel_token))
+    # The refusal by which the run is known to fail.
+    error = ErrorEntry(**document["error"]) if document["error"] else None
+    words, pretty = partial(say_estimate, document), bool(flags.get("pretty"))
+    unwritten = print_document(document, words=words, quiet=quiet, error=error, pretty=pretty)
+    return ENDINGS[document["end_reason"]].exit_code if error else unwritten
+
+
+def _perform(
+    plan: Plan, cancel_token: CancelToken, entries: Sequence[Entry], flags: Flags
+) -> RunResult:
+    """Play in another thread; the main thread stays free for signals."""
+    return run_in_thread(
+        partial(
+            perform,
+            plan,
+            listener=listener_for(plan, quiet=bool(flags.get("quiet"))),
+            cancel_token=cancel_token,
+            entries=entries,
+            is_journal_shown="brief" not in flags,
+        )
+    )
+
+
+def _print_result(result: RunResult, benchmark: Benchmark, flags: Flags) -> int:
+    if result.error is not None:
+        result.error.call_settings(call_by_flags())
+    unwritten = print_document(
+        result.brief if flags.get("brief") else result.document,
+        words=partial(_say_outcome, result, benchmark, flags),
+        pretty=bool(flags.get("pretty")),
+        hint=_how_to_print_again(result),
+    )
+    # Threads of abandoned calls would hold up a normal exit.
+    leave_now(result.exit_code or unwritten)
+
+
+def _say_outcome(result: RunResult, benchmark: Benchmark, flags: Flags) -> None:
+    tag = ""
+    if not flags.get("quiet"):
+        tag = tag_of(result.run_id)
+        say_result(result, benchmark, call_by_flags())
+    if result.error is not None:
+        if flags.get("debug"):
+            print_traceback(result.error)
+        say_error(result.error, tag)
+    elif result.shortfalls:
+        say_error(BenchError(" ".join(result.shortfalls)), tag)
+
+
+def _how_to_print_again(result: RunResult) -> str:
+    if result.folder or result.s3:
+        command = stored_words(result.config, result.run_id).told(call_by_flags())
+        return f"Its artifacts are whole; print it: {command}"
+    return "Nothing else keeps this run: give --output-dir next time."
+
+
+def _print_unstarted(raised: Exception, config: RunConfig, flags: Flags) -> int:
+    """Print the document and error message of a run that could not start."""
+    error = raised if isinstance(raised, BenchError) else InternalError.of(raised)
+    if error is not raised and flags.get("debug"):
+        print_traceback(raised)
+    error.call_settings(call_by_flags())
+    if error.end_reason == "interrupted":  # before there was a run
+        error.hint = "Nothing was played or kept: give the command again."
+    pretty, brief = bool(flags.get("pretty")), bool(flags.get("brief"))
+    print_failed_run(error, config, pretty=pretty, brief=brief)
+    return error.exit_code
