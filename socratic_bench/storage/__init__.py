@@ -1,1 +1,5 @@
-"""Stores what a run makes, while it is played: in a folder, a bucket, or both."""
+"""Where runs are stored: in a folder, in an S3 bucket, or in both.
+
+`stores` opens what a configuration names; `delivery` writes files in the background; journals are
+locked by a file's lock or by a lease in the bucket. Only `s3` and what imports it load the SDK.
+"""

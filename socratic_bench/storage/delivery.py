@@ -1,4 +1,6 @@
-"""What waits for one store: its writers, and how long they try."""
+"""Writes artifacts to every store in other threads, and knows in the end whether all arrived."""
+
+from __future__ import annotations
 
 import hashlib
 import threading
@@ -18,18 +20,29 @@ from socratic_bench.retrying import RetryPolicy
 from socratic_bench.settings import MAX_ATTEMPTS
 from socratic_bench.types import counted
 
+MEMORY_BYTES = 256 * 2**20
 WRITERS = 4
-LOOKS = 3
+MAX_NAMES = 5
+MISSING_TRIES = 3
 OUTAGE_TRIES, OUTAGE_WAIT_MAX_S = 6, 8.0
 
 Result = TypeVar("Result")
+WaitFor = Callable[[Sequence[Future[None]]], object]
+
+
+class BackingStore(ArtifactStore, Protocol):
+    """A store that can read what it has, so that the delivery need not keep it in memory."""
+
+    def read(self, key: str) -> bytes:
+        """The file under `key`. Raises `ArtifactError`."""
+        ...
 
 
 class UploadPolicy(Struct, frozen=True, kw_only=True):
     """How long writes to a failing store are retried.
 
-    While the dialogue goes on, without end. After it each write gets `tries` more, and all of them
-    are given up once none has arrived for `grace_s`.
+    During the dialogue, without end. After it each write gets `tries` more, and all of them are
+    given up once none has arrived for `grace_s`.
     """
 
     tries: int = MAX_ATTEMPTS
@@ -38,165 +51,10 @@ class UploadPolicy(Struct, frozen=True, kw_only=True):
     retry_policy: RetryPolicy = RetryPolicy()
 
 
-def is_outage(error: BaseException) -> bool:
-    """Whether the store may be back for another try."""
-    return isinstance(error, StoreOutageError)
-
-
-def with_retries(ask: Callable[[], Result], sleep: Callable[[float], None]) -> Result:
-    """What a store answers, a short outage waited out. Raises `ArtifactError`."""
-    policy = RetryPolicy(max_attempts=OUTAGE_TRIES, wait_max_s=OUTAGE_WAIT_MAX_S)
-    return policy.call(ask, passes=is_outage, sleep=sleep)
-
-
-class Upload:
-    """One file on its way to one store; what has been let go is read again when it is sent."""
-
-    def __init__(
-        self, store: ArtifactStore, key: str, body: bytes, reread: Callable[[str], bytes] | None
-    ) -> None:
-        self.store = store
-        self.key = key
-        self.error: ArtifactError | None = None
-        self.late_tries = 0
-        self._body: bytes | None = body
-        self.sha256 = hashlib.sha256(body).digest()
-        self._reread = reread
-
-    @property
-    def was_outage(self) -> bool:
-        return isinstance(self.error, StoreOutageError)
-
-    @property
-    def body(self) -> bytes:
-        """The file's bytes. Raises `ArtifactError` if they are not any more what was sent."""
-        body = self._body
-        if body is not None:
-            return body
-        read = self._reread(self.key) if self._reread else b""
-        if hashlib.sha256(read).digest() != self.sha256:
-            raise ArtifactError(
-                f"{self.store.location(self.key)} was not written: the file in the output folder "
-                "was changed meanwhile.",
-                hint="Leave the output folder of a run alone while it is under way.",
-            )
-        return read
-
-    def let_go(self) -> int:
-        """Drop the body from memory; how many bytes that frees."""
-        freed = len(self._body or b"")
-        self._body = None
-        return freed
-
-
-class UploadQueue:
-    """The writers of one store. A store that hangs does not delay another one."""
-
-    def __init__(
-        self,
-        store: ArtifactStore,
-        policy: UploadPolicy,
-    ) -> None:
-        self.store = store
-        self._policy = policy
-        self._pool = Workers(WRITERS)
-        self._settling = threading.Event()
-        self._closed = threading.Event()
-        # Since the final wait began, or the store last took something.
-        self._since_s = 0.0
-        self._outage: StoreOutageError | None = None
-        self._kept: dict[str, StoredObject] = {}
-
-    def submit(self, upload: Upload, then: Callable[[], None]) -> Future[None]:
-        """Deliver, and call `then` once the store has it."""
-        return self._pool.submit(partial(self._deliver, upload, then))
-
-    def settle(self) -> None:
-        """From now on the policy's bounds hold; writers that sleep try at once."""
-        self._since_s = self._policy.monotonic_s()
-        self._settling.set()
-
-    def missing(self) -> Sequence[str] | None:
-        """What the store took and no longer has; `None` if it is not allowed to ask.
-
-        Raises `ArtifactError` if the store fails to tell.
-        """
-        policy = replace(self._policy.retry_policy, max_attempts=LOOKS)
-        look = partial(self.store.missing, self._kept)
-        return policy.call(look, passes=is_outage, sleep=self._sleep)
-
-    def close(self) -> None:
-        self._closed.set()
-        self._settling.set()
-        self._pool.close()
-
-    def _deliver(self, upload: Upload, then: Callable[[], None]) -> None:
-        upload.late_tries = 0
-        self._policy.retry_policy.call(
-            partial(self._try, upload),
-            passes=is_outage,
-            sleep=self._sleep,
-            is_enough=partial(self._is_enough, upload),
-        )
-        then()
-
-    def _try(self, upload: Upload) -> None:
-        if self._outage and self._is_out_of_time():
-            # Other writes have failed already: each need not wait in vain on its own.
-            upload.error = upload.error or self._outage
-            raise upload.error
-        upload.late_tries += self._settling.is_set()
-        try:
-            self._put(upload)
-        except ArtifactError as error:
-            upload.error = error
-            if isinstance(error, StoreOutageError):
-                self._outage = error
-            raise
-
-    def _put(self, upload: Upload) -> None:
-        """Have the store take it, and note that it did."""
-        body = upload.body
-        self.store.put(upload.key, body)
-        self._kept[upload.key] = StoredObject(n_bytes=len(body), sha256=upload.sha256)
-        upload.error = self._outage = None
-        self._since_s = self._policy.monotonic_s()
-
-    def _is_enough(self, upload: Upload) -> bool:
-        is_tried_out = upload.late_tries >= self._policy.tries
-        return self._closed.is_set() or is_tried_out or self._is_out_of_time()
-
-    def _is_out_of_time(self) -> bool:
-        if not self._settling.is_set():
-            return False
-        waited_s = self._policy.monotonic_s() - self._since_s
-        return self._closed.is_set() or waited_s > self._policy.grace_s
-
-    def _sleep(self, seconds: float) -> None:
-        (self._closed if self._settling.is_set() else self._settling).wait(seconds)
-
-
-# Writes artifacts in other threads and knows, in the end, whether all of them arrived.
-
-MEMORY_BYTES = 256 * 2**20
-NAMES_TOLD = 5
-LEAVE = "Leave the artifacts of a run alone while it is under way."
-
-WaitFor = Callable[[Sequence[Future[None]]], object]
-
-
-class BackingStore(ArtifactStore, Protocol):
-    """A store that can give back what it keeps, so that it need not be kept in memory."""
-
-    def read(self, key: str) -> bytes:
-        """What was put under `key`. Raises `ArtifactError`."""
-        ...
-
-
 class Delivery:
-    """Hands files to every store, in the background; safe to use from several threads.
+    """Writes files to every store, in the background; safe to use from several threads.
 
-    What a store does not take is read again from `backing`, if that has it, and else kept in
+    A file that a store does not take is read again from `backing`, if that has it, and else kept in
     memory, up to `memory_bytes`. Beyond that `on_full` is called once, with the reason why the run
     cannot go on.
     """
@@ -217,39 +75,39 @@ class Delivery:
         self._on_full = on_full
         self._lock = threading.Lock()
         self._queues: dict[int, UploadQueue] = {}
-        self._held_bytes = 0
+        self._n_bytes = 0
         self._pending: dict[Future[None], Upload] = {}
         self._refused: list[Upload] = []
 
     @property
     def has_stores(self) -> bool:
-        """Whether what is sent goes anywhere."""
+        """Whether there is any store to write to."""
         return bool(self._stores)
 
     @property
     def held_bytes(self) -> int:
-        """What waits in memory, and in no store yet."""
+        """Bytes of files that wait in memory, and are in no store yet."""
         with self._lock:
-            return self._held_bytes
+            return self._n_bytes
 
     def send(self, key: str, body: bytes) -> None:
-        """Start keeping `body` everywhere; returns at once."""
+        """Start writing `body` to every store; returns at once."""
         uploads = [self._upload(store, key, body) for store in self._stores]
         for upload in uploads:
-            others = [other for other in uploads if other is not upload]
-            backed = others if upload.store is self._backing else []
-            self._start(upload, backed)
+            siblings = [sibling for sibling in uploads if sibling is not upload]
+            self._start(upload, siblings if upload.store is self._backing else [])
 
     def send_to(self, store: ArtifactStore, key: str, body: bytes) -> Future[None] | None:
-        """Start keeping `body` in one store, be it one of the run's or another; returns at once,
-        with what is done once the store has it, or `None` if there is no room to wait.
+        """Start writing `body` to one store, be it one of the run's or another; returns at once.
+
+        The future is done once the store has it; `None` if there is no room to wait.
         """
         return self._start(self._upload(store, key, body))
 
     def settle(self, wait_for: WaitFor = wait) -> ArtifactError | None:
-        """Wait for all that was sent, try once more what failed; an error if some stays missing.
+        """Wait for all files, try once more what failed; an error if a file stays missing.
 
-        `wait_for` returns when all it is given is done, or raises what ends the waiting.
+        `wait_for` returns when all of its futures are done, or raises what ends the waiting.
         """
         self._settle_queues()
         wait_for(self._unsettled())
@@ -259,7 +117,7 @@ class Delivery:
         return self._missing()
 
     def give_up(self, after_s: float) -> ArtifactError | None:
-        """Wait a last moment for pending writes; returns an error if something is missing then."""
+        """Wait a last moment for pending writes; returns an error if a file is missing then."""
         self._settle_queues()
         wait(self._unsettled(), timeout=after_s)
         return self._missing()
@@ -267,32 +125,36 @@ class Delivery:
     def verify(
         self, body_of: Callable[[str], bytes | None], notice: Callable[[str], object]
     ) -> ArtifactError | None:
-        """Ask every store whether it still has all, and send it again what it lacks.
+        """Check that every store still has all files, and send again what it lacks.
 
-        Returns an error if something stays missing, or a store fails to tell. `notice` hears what
-        was sent again, and which store does not allow to ask.
+        Returns an error if a file stays missing, or a store fails to answer. `notice` gets a
+        sentence about what was sent again, and about each store that does not allow to check.
         """
         try:
             lost = self._lost(notice)
             if not lost:
                 return None
-            notice(f"{_taken_away(lost)} What of it can be made again is written anew.")
+            notice(f"{_lost_message(lost)} What of it can be made again is written anew.")
             self._send_again(lost, body_of)
-            missing = self.settle()
-            lost = [] if missing else self._lost(notice)
-        except ArtifactError as error:
+            error = self.settle()
+            lost = [] if error else self._lost(notice)
+        except ArtifactError as failure:
+            return failure
+        if not lost:
             return error
-        return ArtifactError(_taken_away(lost), hint=LEAVE) if lost else missing
+        hint = "Leave the artifacts of a run alone while it is under way."
+        return ArtifactError(_lost_message(lost), hint=hint)
 
     def _lost(self, notice: Callable[[str], object]) -> list[tuple[ArtifactStore, str]]:
+        """Store and key of each file that a store took and no longer has."""
         lost: list[tuple[ArtifactStore, str]] = []
-        failed: list[ArtifactError] = []
+        errors: list[ArtifactError] = []
         for queue in self._all_queues():
             try:
                 missing = queue.missing()
             except ArtifactError as error:
                 # Ask every store even after a failure, to know more about each.
-                failed.append(error)
+                errors.append(error)
                 continue
             if missing is None:
                 notice(
@@ -301,8 +163,8 @@ class Delivery:
                     "says so."
                 )
             lost += [(queue.store, key) for key in missing or ()]
-        if failed:
-            raise failed[0]
+        if errors:
+            raise errors[0]
         return lost
 
     def _send_again(
@@ -314,7 +176,7 @@ class Delivery:
                 self._start(self._upload(store, key, body))
 
     def conclude(self, key: str, body: bytes, wait_for: WaitFor = wait) -> ArtifactError | None:
-        """Store the file that says that all others are there: in the bucket first, and nowhere
+        """Write the file that says that all others are there: to the bucket first, and nowhere
         after a failure. A folder seldom fails after that, so that all stores agree.
         """
         for store in reversed(self._stores):
@@ -337,36 +199,36 @@ class Delivery:
             queue.settle()
 
     def _upload(self, store: ArtifactStore, key: str, body: bytes) -> Upload:
-        reread = self._backing.read if self._backing else None
-        upload = Upload(store, key, body, reread)
+        upload = Upload(store, key, body, self._backing.read if self._backing else None)
         with self._lock:
-            is_full = self._held_bytes + len(body) > self._memory_bytes
+            is_full = self._n_bytes + len(body) > self._memory_bytes
             is_refused = is_full and store is not self._backing
             is_first = is_refused and not self._refused
             if is_refused:
                 self._refused.append(upload)
-                upload.let_go()
+                upload.drop_body()
             else:
-                self._held_bytes += len(body)
+                self._n_bytes += len(body)
         if is_first:
-            self._on_full(self._too_much(upload))
+            self._on_full(self._out_of_memory(upload))
         return upload
 
-    def _too_much(self, upload: Upload) -> ArtifactError:
+    def _out_of_memory(self, upload: Upload) -> ArtifactError:
         return ArtifactError(
             f"Over {self._memory_bytes // 2**20} MiB wait for {upload.store.location('')}, which "
             "does not take them.",
             hint=Problem.of("Give {output_dir}, too, where artifacts can wait."),
         )
 
-    def _start(self, upload: Upload, backed: Sequence[Upload] = ()) -> Future[None] | None:
+    def _start(self, upload: Upload, siblings: Sequence[Upload] = ()) -> Future[None] | None:
+        """Write an upload; once it has arrived, its body and those of `siblings` leave memory."""
         with self._lock:
             if upload in self._refused:
                 return None
             queue = self._queue_of(upload.store)
-            future = queue.submit(upload, then=lambda: self._release(upload, *backed))
+            future = queue.submit(upload, then=lambda: self._release(upload, *siblings))
             self._pending[future] = upload
-        future.add_done_callback(self._settled)
+        future.add_done_callback(self._forget_arrived)
         return future
 
     def _queue_of(self, store: ArtifactStore) -> UploadQueue:
@@ -374,30 +236,29 @@ class Delivery:
             self._queues[id(store)] = UploadQueue(store, self._policy)
         return self._queues[id(store)]
 
-    def _settled(self, future: Future[None]) -> None:
-        """What has arrived is not kept in mind, or each file of a run would be."""
+    def _forget_arrived(self, future: Future[None]) -> None:
         if not future.cancelled() and future.exception() is None:
             with self._lock:
                 self._pending.pop(future, None)
 
     def _release(self, *uploads: Upload) -> None:
-        """What has arrived, or can be read again, needs no memory."""
+        """Free the memory of files that have arrived, or can be read again."""
         with self._lock:
-            self._held_bytes -= sum(upload.let_go() for upload in uploads)
+            self._n_bytes -= sum(upload.drop_body() for upload in uploads)
 
     def _unsettled(self) -> list[Future[None]]:
         with self._lock:
             return list(self._pending)
 
     def _take_failed(self) -> list[Upload]:
-        """Takes the writes that failed for other reasons than an outage, which was waited for
-        already.
+        """Remove and return the writes that failed, but for those that an outage ended: these have
+        been retried already.
         """
         with self._lock:
             failed = {
                 future: upload
                 for future, upload in self._pending.items()
-                if future.exception() is not None and not upload.was_outage
+                if future.exception() is not None and not is_outage(upload.error)
             }
             for future in failed:
                 del self._pending[future]
@@ -413,34 +274,166 @@ class Delivery:
                 raise error
             if error or not future.done():
                 missing.append(upload)
-        return _told(missing) if missing else None
+        return _missing_error(missing) if missing else None
 
 
-def _told(missing: Sequence[Upload]) -> ArtifactError:
-    """How many are missing and why the first one is, and the places of the next ones."""
+class Upload:
+    """One file on its way to one store. A dropped body is read again when it is sent."""
+
+    def __init__(
+        self, store: ArtifactStore, key: str, body: bytes, reread: Callable[[str], bytes] | None
+    ) -> None:
+        self.store = store
+        self.key = key
+        self.error: ArtifactError | None = None
+        self.late_tries = 0
+        self._body: bytes | None = body
+        self.sha256 = hashlib.sha256(body).digest()
+        self._reread = reread
+
+    @property
+    def body(self) -> bytes:
+        """The file's bytes. Raises `ArtifactError` if they are not any more what was sent."""
+        body = self._body
+        if body is not None:
+            return body
+        body = self._reread(self.key) if self._reread else b""
+        if hashlib.sha256(body).digest() != self.sha256:
+            raise ArtifactError(
+                f"{self.store.location(self.key)} was not written: the file in the output folder "
+                "was changed meanwhile.",
+                hint="Leave the output folder of a run alone while it is under way.",
+            )
+        return body
+
+    def drop_body(self) -> int:
+        """Drop the body from memory; returns the bytes that this frees."""
+        n_bytes = len(self._body or b"")
+        self._body = None
+        return n_bytes
+
+
+class UploadQueue:
+    """The writes of one store. A store that hangs does not delay another one."""
+
+    def __init__(self, store: ArtifactStore, policy: UploadPolicy) -> None:
+        self.store = store
+        self._policy = policy
+        self._workers = Workers(WRITERS)
+        self._settling = threading.Event()
+        self._closed = threading.Event()
+        # When the final wait began, or the store last took something.
+        self._since_s = 0.0
+        self._outage: StoreOutageError | None = None
+        self._kept: dict[str, StoredObject] = {}
+
+    def submit(self, upload: Upload, then: Callable[[], None]) -> Future[None]:
+        """Write a file, and call `then` once the store has it."""
+        return self._workers.submit(partial(self._deliver, upload, then))
+
+    def settle(self) -> None:
+        """From now on the policy's bounds hold; writers that sleep try at once."""
+        self._since_s = self._policy.monotonic_s()
+        self._settling.set()
+
+    def missing(self) -> Sequence[str] | None:
+        """The keys that the store took and no longer has; `None` if it does not allow to check.
+
+        Raises `ArtifactError` if the store fails to answer.
+        """
+        policy = replace(self._policy.retry_policy, max_attempts=MISSING_TRIES)
+        request = partial(self.store.missing, self._kept)
+        return policy.call(request, passes=is_outage, sleep=self._sleep)
+
+    def close(self) -> None:
+        self._closed.set()
+        self._settling.set()
+        self._workers.close()
+
+    def _deliver(self, upload: Upload, then: Callable[[], None]) -> None:
+        upload.late_tries = 0
+        self._policy.retry_policy.call(
+            partial(self._try, upload),
+            passes=is_outage,
+            sleep=self._sleep,
+            is_enough=partial(self._is_enough, upload),
+        )
+        then()
+
+    def _try(self, upload: Upload) -> None:
+        if self._outage and self._is_out_of_time():
+            # Other writes have failed already: each need not wait in vain by itself.
+            upload.error = upload.error or self._outage
+            raise upload.error
+        upload.late_tries += self._settling.is_set()
+        try:
+            self._put(upload)
+        except ArtifactError as error:
+            upload.error = error
+            if isinstance(error, StoreOutageError):
+                self._outage = error
+            raise
+
+    def _put(self, upload: Upload) -> None:
+        """Put the file into the store, and note that it has it."""
+        body = upload.body
+        self.store.put(upload.key, body)
+        self._kept[upload.key] = StoredObject(n_bytes=len(body), sha256=upload.sha256)
+        upload.error = self._outage = None
+        self._since_s = self._policy.monotonic_s()
+
+    def _is_enough(self, upload: Upload) -> bool:
+        has_no_tries_left = upload.late_tries >= self._policy.tries
+        return self._closed.is_set() or has_no_tries_left or self._is_out_of_time()
+
+    def _is_out_of_time(self) -> bool:
+        if not self._settling.is_set():
+            return False
+        waited_s = self._policy.monotonic_s() - self._since_s
+        return self._closed.is_set() or waited_s > self._policy.grace_s
+
+    def _sleep(self, seconds: float) -> None:
+        (self._closed if self._settling.is_set() else self._settling).wait(seconds)
+
+
+def is_outage(error: BaseException | None) -> bool:
+    """Whether the store may answer a later try."""
+    return isinstance(error, StoreOutageError)
+
+
+def with_retries(request: Callable[[], Result], sleep: Callable[[float], None]) -> Result:
+    """The answer of a store, after a short outage has passed. Raises `ArtifactError`."""
+    policy = RetryPolicy(max_attempts=OUTAGE_TRIES, wait_max_s=OUTAGE_WAIT_MAX_S)
+    return policy.call(request, passes=is_outage, sleep=sleep)
+
+
+def _missing_error(missing: Sequence[Upload]) -> ArtifactError:
+    """How many files are missing, why the first one is, and where the next ones belong."""
     first = next((upload for upload in missing if upload.error), missing[0])
-    others = [(p.store, p.key) for p in missing if p is not first]
-    words = [f"{counted(len(missing), 'artifact is', 'artifacts are')} missing. {_why(first)}"]
-    if others:
-        words.append(f"Missing, too: {_named(others)}.")
-    missing_error = ArtifactError(" ".join(words), hint="Run again, or give the store more time.")
+    further = [(upload.store, upload.key) for upload in missing if upload is not first]
+    n_missing = counted(len(missing), "artifact is", "artifacts are")
+    sentences = [f"{n_missing} missing. {_failure_message(first)}"]
+    if further:
+        sentences.append(f"Missing, too: {_locations(further)}.")
+    error = ArtifactError(" ".join(sentences), hint="Run again, or give the store more time.")
     if first.error:
-        missing_error.hints = first.error.hints
-    return missing_error
+        error.hints = first.error.hints
+    return error
 
 
-def _taken_away(lost: Sequence[tuple[ArtifactStore, str]]) -> str:
-    told = counted(len(lost), "artifact was", "artifacts were")
-    return f"{told} removed or changed by others: {_named(lost)}."
-
-
-def _named(places: Sequence[tuple[ArtifactStore, str]]) -> str:
-    more = len(places) - NAMES_TOLD
-    names = ", ".join(store.location(key) for store, key in places[:NAMES_TOLD])
-    return f"{names} and {more} more" if more > 0 else names
-
-
-def _why(upload: Upload) -> str:
+def _failure_message(upload: Upload) -> str:
     if upload.error:
         return upload.error.message
     return f"{upload.store.location(upload.key)} was not delivered in time."
+
+
+def _lost_message(lost: Sequence[tuple[ArtifactStore, str]]) -> str:
+    n_lost = counted(len(lost), "artifact was", "artifacts were")
+    return f"{n_lost} removed or changed by others: {_locations(lost)}."
+
+
+def _locations(files: Sequence[tuple[ArtifactStore, str]]) -> str:
+    """The locations of the first few files, for a sentence."""
+    n_more = len(files) - MAX_NAMES
+    names = ", ".join(store.location(key) for store, key in files[:MAX_NAMES])
+    return f"{names} and {n_more} more" if n_more > 0 else names

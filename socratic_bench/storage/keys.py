@@ -7,9 +7,9 @@ from msgspec import Struct
 from socratic_bench.errors import UsageError
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,99}")
-_JUDGING = r"[A-Za-z0-9][A-Za-z0-9._+-]{0,199}"  # compiled when wanted, which is rare
+_JUDGING = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,199}")
 JUDGING_FILE = "judging.json"
-_IDENTITY = r"[A-Za-z0-9-]{1,128}"
+_IDENTITY = re.compile(r"[A-Za-z0-9-]{1,128}")
 
 
 def index_of(identity: str) -> str:
@@ -17,18 +17,18 @@ def index_of(identity: str) -> str:
 
     Raises `ValueError` for an identity that is no plain digest.
     """
-    if not re.fullmatch(_IDENTITY, identity):
+    if not _IDENTITY.fullmatch(identity):
         raise ValueError(f"not a digest: {identity[:100]!r}")
     return f"journal/identities/{identity}/"
 
 
 def trial_key(name: str) -> str:
-    """A key that no run has, where runs may write and read, for a look at whether that is so."""
+    """A key that no run has, for a test of whether objects can be written and read."""
     return f"journal/trials/{name}.json"
 
 
 class RunKeys(Struct, frozen=True):
-    """Keys of one run. Turn numbers have three digits and grow past 999.
+    """The keys of one run's files. Turn numbers have three digits and grow past 999.
 
     Raises `UsageError` for an id that is no plain name: it may come from outside.
     """
@@ -79,14 +79,14 @@ class RunKeys(Struct, frozen=True):
         return f"{self.raw}judge_{index:03d}.json"
 
     def judgings(self, name: str = "") -> str:
-        """The folder of later verdicts, or of those of one name."""
-        if name and not re.fullmatch(_JUDGING, name):
+        """The folder of all judgings of the run, or of the one of a name."""
+        if name and not _JUDGING.fullmatch(name):
             raise UsageError([f"This is no name of a judging: {name[:100]!r}."])
         return f"raw/runs/{self.run_id}/judgings/{name and f'{name}/'}"
 
 
 class JudgingKeys(RunKeys, frozen=True):
-    """Keys within the folder of a judging, which holds nothing else. Turns are not stored again."""
+    """Keys below the folder of a judging, which holds nothing else. Turns are not stored again."""
 
     @property
     def raw(self) -> str:
