@@ -2,12 +2,12 @@
 
 import pytest
 from msgspec.structs import replace
+from socratic_bench.benchmarks.socratic.student.fidelity import Utterance, flags
 
 from socratic_bench.benchmarks.socratic.scenarios.cues import ready
 from socratic_bench.benchmarks.socratic.scenarios.loading import builtin_ids, load_builtin
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Insight, Move, groups
 from socratic_bench.benchmarks.socratic.student.asking import asked_by
-from socratic_bench.benchmarks.socratic.student.fidelity import Utterance, flags
 from socratic_bench.benchmarks.socratic.student.student import Exchange
 from tests.test_asked_kinds import QUESTIONS
 from tests.test_scripted_student import BREAD, talk

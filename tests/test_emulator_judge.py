@@ -2,9 +2,8 @@
 
 import pytest
 
-from socratic_bench.emulator.models.judge_context import Context
-from socratic_bench.emulator.models.judge_second import EVENTS, verdict
-from socratic_bench.judging.quotes import is_quoted
+from socratic_bench.emulator.models.judge_events import EVENTS, Context, verdict
+from socratic_bench.judging.verdict import is_quoted
 
 FALL = "Heavy objects fall faster than light ones, everybody knows that."
 WHY = (("tutor", "Why?"), ("student", "Because they weigh more."))

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from socratic_bench import CancelToken, Gate, RunConfig, RunResult, run
 from socratic_bench.benchmarks.socratic.benchmark import BENCHMARK
-from socratic_bench.benchmarks.socratic.insights import question
+from socratic_bench.benchmarks.socratic.closing import closing_question, insights_of
 from socratic_bench.benchmarks.socratic.scenarios.loading import builtin_ids, load_builtin
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario
 from socratic_bench.benchmarks.socratic.student.scripted import ScriptedStudent
@@ -93,13 +93,13 @@ TOLD = {"outcome": "told", "turn": 0, "quote": ASKS}
 
 def is_closing(sent: Sent) -> bool:
     """Whether the judge is asked about the dialogue as a whole."""
-    return "record_insights" in json.dumps(sent.body.get("toolConfig"))
+    return "record_closing" in json.dumps(sent.body.get("toolConfig"))
 
 
 def found(*outcomes: dict[str, Any]) -> Said:
     """A closing verdict by a tool call."""
     given = {f"insight_{at}": one for at, one in enumerate(outcomes, 1)}
-    use = {"toolUseId": "use-2", "name": "record_insights", "input": given}
+    use = {"toolUseId": "use-2", "name": "record_closing", "input": given}
     return answer([{"toolUse": use}], "tool_use")
 
 
@@ -645,7 +645,10 @@ class TestThePipeline:
             for at, one in enumerate(spoken)
         ]
         judge = Judge(model=EmulatedJudge(), rubric=RUBRIC, seed=7, now=lambda: NOON)
-        findings = conclude(judge, question(scenario, turns, None)).verdict.findings
+        findings = conclude(
+            judge,
+            closing_question(scenario, turns, None, insights=insights_of(scenario), replies=None),
+        ).verdict.findings
         return [dict(one) for one in findings]
 
     def agreed(self, scenario: Scenario, n_turns: int) -> Iterator[bool]:

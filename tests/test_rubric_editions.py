@@ -6,9 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.settings import FIRST_RUBRIC
-from socratic_bench.judging.quotes import is_quoted
 from socratic_bench.judging.rubric import load_rubric
-from socratic_bench.judging.verdict import read_verdict
+from socratic_bench.judging.verdict import is_quoted, read_verdict
 from socratic_bench.turns import Event, Verdict
 from tests import in_process
 from tests.command import OFFLINE, ROOT, account, assert_valid, run

@@ -28,10 +28,10 @@ class EndedRun(Struct, frozen=True, kw_only=True):
     what each role's calls took. `error` is what ended the run early, `None` if nothing did.
     `prices` are those of the user; `None` takes the built-in ones. `held_judges` are the
     calibrations that were given.
-    `closing` is what the other speaker said last, without a reply; `closing_flags` what was wrong
-    with it, `None` if not checked. `journal` is what a run that no store keeps is resumed from.
-    `parts` are the benchmark's own keys of the document. `concluded` is what a judge said of the
-    episode as a whole, `None` if it was not asked, or the run had ended before.
+    `closing` is what the other speaker said last, without a reply. `journal` is what a run that no
+    store keeps is resumed from. `parts` are the benchmark's own keys of the document. `concluded`
+    is what a judge said of the episode as a whole, `None` if it was not asked, or the run had ended
+    before.
     """
 
     run_id: str
@@ -55,7 +55,6 @@ class EndedRun(Struct, frozen=True, kw_only=True):
     duration_s: float
     prices: "PriceTable | None" = None
     held_judges: "Sequence[StoredCalibration]" = ()
-    closing_flags: tuple[str, ...] | None = None
     parts: Parts = Parts()
     concluded: ClosingResult | None = None
 

@@ -118,13 +118,11 @@ it: a request that is refused for its length has a reply without words there.
 
 class EpisodeResult(Struct, frozen=True, kw_only=True):
     """How an episode ended by itself; `closing` is what the other speaker said last, if it had no
-    reply. `closing_flags` names what was wrong with them; `None` if they were not checked.
-    `notices` is what people should know of how it was played.
+    reply. `notices` is what people should know of how it was played.
     """
 
     end_reason: EndReason
     closing: str | None = None
-    closing_flags: tuple[str, ...] | None = None
     notices: tuple[str, ...] = ()
 
 
@@ -168,6 +166,10 @@ class Episode(Struct, metaclass=_AbstractStruct, frozen=True, kw_only=True):
         At least one of the `turns` was played; `closing` has no reply.
         """
         return None
+
+    def with_findings(self, turns: Sequence[Turn], findings: Findings) -> Sequence[Turn]:  # noqa: ARG002
+        """The turns with what the judge's closing answer says of each."""
+        return turns
 
     @abstractmethod
     def expected_reply(self, role: Role, length: Length) -> str:

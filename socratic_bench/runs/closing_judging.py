@@ -38,6 +38,14 @@ def metrics_of(plan: Plan, turns: Sequence[Turn], concluded: ClosingResult | Non
     return {**summed_up, **plan.benchmark.closing_metrics(verdict.findings if verdict else ())}
 
 
+def with_closing_findings(
+    plan: Plan, turns: tuple[Turn, ...], concluded: ClosingResult | None
+) -> tuple[Turn, ...]:
+    """The turns with what the closing verdict says of each; as they are if there is none."""
+    verdict = concluded.verdict if concluded else None
+    return tuple(plan.episode.with_findings(turns, verdict.findings)) if verdict else turns
+
+
 def is_open(concluded: ClosingResult | None) -> bool:
     """Whether it was asked in vain, and may be answered once the run is resumed. For a dialogue
     that is too long it would be refused again.

@@ -13,7 +13,13 @@ from socratic_bench.documents.result import RunResult
 from socratic_bench.errors import ENDINGS, MOST_SHOWN, ArtifactError, BenchError, InternalError
 from socratic_bench.ports.benchmark import EpisodeResult, Metrics
 from socratic_bench.ports.store import ArtifactStore
-from socratic_bench.runs.closing_judging import Outcome, is_open, metrics_of, words_of
+from socratic_bench.runs.closing_judging import (
+    Outcome,
+    is_open,
+    metrics_of,
+    with_closing_findings,
+    words_of,
+)
 from socratic_bench.runs.context import RunScope
 from socratic_bench.runs.gates import missing_verdicts, shortfalls
 from socratic_bench.runs.record import Record
@@ -149,10 +155,9 @@ class Closing(Struct, frozen=True):
             config=plan.config,
             opening=plan.episode.opening,
             rubric=plan.episode.rubric,
-            turns=turns,
+            turns=with_closing_findings(plan, turns, concluded),
             end_reason=outcome.end_reason,
             closing=ended.closing if ended else None,
-            closing_flags=ended.closing_flags if ended else None,
             concluded=concluded,
             error=error,
             metrics=metrics,

@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from socratic_bench.benchmarks.socratic import insights
 from socratic_bench.benchmarks.socratic.cast import CAST
+from socratic_bench.benchmarks.socratic.closing import (
+    metrics_of,
+    prompt_hashes,
+    unasked_metrics,
+)
 from socratic_bench.benchmarks.socratic.editions import edition, rubric_named
 from socratic_bench.benchmarks.socratic.episode import SocraticEpisode, schedule_of
 from socratic_bench.benchmarks.socratic.scenarios.loading import (
@@ -124,11 +128,13 @@ class SocraticBenchmark(Benchmark):
                     "rubric_sha256": rubric.sha256,
                     "scenario_sha256": scenario.sha256,
                     **_student_hashes(settings),
-                    **insights.hashes(rubric, scenario),
+                    **prompt_hashes(
+                        rubric, scenario, is_by_model=settings.student_model is not None
+                    ),
                     **({"transcript_sha256": transcript.sha256} if transcript.turns else {}),
                 },
                 notices=_notices(settings, scenario, transcript),
-                n_parts=insights.unasked(rubric, scenario),
+                n_parts=unasked_metrics(rubric, scenario),
             ),
             transcript=transcript,
         )
@@ -154,7 +160,7 @@ class SocraticBenchmark(Benchmark):
         return summarise(part_of(config, Settings), turns)
 
     def closing_metrics(self, findings: Sequence[Mapping[str, Measure]]) -> Metrics:
-        return insights.metrics_of(findings)
+        return metrics_of(findings)
 
     def falls_short(self, config: CoreConfig, turn: Turn) -> bool:
         from socratic_bench.benchmarks.socratic.metrics import is_lapse

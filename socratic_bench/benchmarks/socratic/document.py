@@ -9,7 +9,12 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.cast import CAST
-from socratic_bench.benchmarks.socratic.insights import HASH, InsightEntry
+from socratic_bench.benchmarks.socratic.closing import (
+    INSIGHTS_HASH,
+    ClosingErrors,
+    InsightEntry,
+    insight_findings,
+)
 from socratic_bench.benchmarks.socratic.metrics_document import (
     Headline,
     SocraticMetrics,
@@ -51,7 +56,11 @@ Pushed = Annotated[
     str | None, doc("how the student pushed for answers in its words; null if it did not")
 ]
 StudentFlags = Annotated[
-    list[str] | None, doc("what was wrong with the student's words; null if they were not checked")
+    list[str] | None,
+    doc(
+        "kinds of lapses in the words of a model that plays the student, by the judge's closing "
+        "answer; null if they were not checked, and in the files of turns, which come before"
+    ),
 ]
 Flaw = Literal[
     "cut",
@@ -89,15 +98,14 @@ class CallsPart(Part, frozen=True, kw_only=True):
 
 
 class TurnFilePart(Part, frozen=True, kw_only=True):
-    """How the student pushed, and what was wrong with its words."""
+    """How the student pushed. Its lapses are not known yet when the file is written."""
 
     pressure: Pushed = None
     student_flags: StudentFlags = None
 
     @classmethod
     def of(cls, turn: Turn) -> Self:
-        own = SocraticTurn.of(turn)
-        return cls(pressure=own.pressure, student_flags=flag_list(own.student_flags))
+        return cls(pressure=SocraticTurn.of(turn).pressure)
 
 
 class TurnPart(Part, frozen=True, kw_only=True):
@@ -155,9 +163,15 @@ class RunPart(Part, frozen=True, kw_only=True):
         doc("why insights is null, in a word; null if it is not, or if no run came to be"),
     ] = None
 
+    closing_errors: Annotated[
+        ClosingErrors | None,
+        doc("what could not be used of the judge's closing answers; null if it was not asked"),
+    ] = None
+
     @classmethod
     def of(cls, result: RunResult) -> Self:
         return cls(
+            closing_errors=ClosingErrors.of(result.concluded) if result.concluded else None,
             insights=_insights(result.concluded),
             insights_unjudged_reason=_unjudged_reason(result),
             student=StudentEntry.of(result),
@@ -218,7 +232,9 @@ PARTS = Parts(
 
 def _insights(concluded: ClosingResult | None) -> list[InsightEntry] | None:
     verdict = concluded.verdict if concluded else None
-    return None if verdict is None else convert(verdict.findings, list[InsightEntry])
+    return (
+        None if verdict is None else convert(insight_findings(verdict.findings), list[InsightEntry])
+    )
 
 
 def _unjudged_reason(result: RunResult) -> str | None:
@@ -229,7 +245,7 @@ def _unjudged_reason(result: RunResult) -> str | None:
         return "no_judge"
     if result.rubric is None or not result.rubric.events:
         return "rubric"
-    if HASH not in result.opening.hashes:
+    if INSIGHTS_HASH not in result.opening.hashes:
         return "scenario"
     if result.concluded is None:
         return "run_ended" if result.n_turns else "no_turns"

@@ -5,7 +5,13 @@ from functools import cache, lru_cache, partial
 
 from msgspec.structs import asdict, replace
 
-from socratic_bench.benchmarks.socratic import insights
+from socratic_bench.benchmarks.socratic.closing import (
+    Replies,
+    asks_insights,
+    closing_question,
+    insights_of,
+    with_flags,
+)
 from socratic_bench.benchmarks.socratic.reply import (
     ENDINGS,
     ending_of,
@@ -19,7 +25,7 @@ from socratic_bench.benchmarks.socratic.student.model import ModelStudent
 from socratic_bench.benchmarks.socratic.student.pressure import Schedule
 from socratic_bench.benchmarks.socratic.student.student import Exchange, Student, StudentReply
 from socratic_bench.benchmarks.socratic.transcript import NO_TRANSCRIPT, Transcript
-from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR, SocraticTurn
+from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR
 from socratic_bench.errors import ModelError
 from socratic_bench.ports.benchmark import (
     ClosingQuestion,
@@ -30,7 +36,7 @@ from socratic_bench.ports.benchmark import (
     Length,
 )
 from socratic_bench.settings import MAX_TURNS
-from socratic_bench.turns import Turn
+from socratic_bench.turns import Findings, Turn
 from socratic_bench.types import CallKey, Completion, EndReason, Message, Request, Role, counted
 
 OPENING = f"{STUDENT}, first words"  # how the judge is shown them, if exchanges are left out
@@ -60,7 +66,7 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
             while True:
                 if said is None:
                     said = student().reply(exchanges)
-                    if episode_result := self._ended_by(said, exchanges):
+                    if episode_result := _ended_by(said):
                         return episode_result
                 *set_aside, reply = self._ask(context, exchanges, said.text)
                 turn = turn_of(len(exchanges), said, reply)
@@ -78,18 +84,12 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
             return EpisodeResult(end_reason="context_window")
 
     def measured(self, turns: Sequence[Turn], index: int) -> Turn:
-        """With the heuristics of the reply, and what was wrong with a model student's words."""
+        """With the heuristics of the reply."""
         # Not needed before the first reply is there.
         from socratic_bench.benchmarks.socratic.heuristics import analyse
 
-        turn = SocraticTurn.of(turns[index])
-        before = turns[:index] if turn.student else ()
-        exchanges = [Exchange(student=one.prompt, tutor=one.reply.message.text) for one in before]
-        return replace(
-            turn,
-            measures=asdict(analyse(turn.reply.message.text)),
-            student_flags=self._flags(turn.prompt, turn.student, exchanges, turn.pressure),
-        )
+        turn = turns[index]
+        return replace(turn, measures=asdict(analyse(turn.reply.message.text)))
 
     def judge_input(self, turns: Sequence[Turn], index: int) -> JudgeInput:
         """The opening, the last few exchanges, what the student just said, and the tutor's reply
@@ -110,10 +110,20 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
     def closing_question(
         self, turns: Sequence[Turn], closing: str | None
     ) -> ClosingQuestion | None:
-        """What the student came to see."""
-        if not insights.is_asked(self.rubric, self.scenario):
-            return None
-        return insights.question(self.scenario, turns, closing)
+        """What became of the insights, and where a model lapsed as the student."""
+        is_by_model = self.settings.student_model is not None
+        has_insights = asks_insights(self.rubric, self.scenario)
+        return closing_question(
+            self.scenario,
+            turns,
+            closing,
+            insights=insights_of(self.scenario) if has_insights else (),
+            replies=Replies.of(turns, closing) if is_by_model else None,
+        )
+
+    def with_findings(self, turns: Sequence[Turn], findings: Findings) -> tuple[Turn, ...]:
+        """The turns with the lapses of the student's words, where a model said them."""
+        return with_flags(turns, findings)
 
     def expected_reply(self, role: Role, length: Length) -> str:
         from socratic_bench.benchmarks.socratic.expectation import expected_reply
@@ -128,44 +138,6 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
         from socratic_bench.benchmarks.socratic.student.scripted import ScriptedStudent
 
         return ScriptedStudent(self.scenario, schedule.seed, schedule=schedule)
-
-    def _ended_by(self, said: StudentReply, exchanges: Sequence[Exchange]) -> EpisodeResult | None:
-        """How the episode ends by what the student said, if it does."""
-        end_reason: EndReason | None = "student_closed" if said.closed else None
-        if said.completion:
-            end_reason = ENDINGS.get(said.completion.stop_reason, end_reason)
-        if end_reason is None:
-            return None if said.text.strip() else EpisodeResult(end_reason="empty_reply")
-        flags = self._flags(said.text, said.completion, exchanges, said.pressure, closed=True)
-        return EpisodeResult(
-            end_reason=end_reason,
-            closing=said.text or None,
-            closing_flags=flags if said.closed else None,
-        )
-
-    def _flags(
-        self,
-        text: str,
-        call: Completion | None,
-        exchanges: Sequence[Exchange],
-        pressure: str | None,
-        *,
-        closed: bool = False,
-    ) -> tuple[str, ...] | None:
-        """What is wrong with a student's words; `None` if no model said them."""
-        if call is None:
-            return None
-        from socratic_bench.benchmarks.socratic.student.fidelity import Utterance, flags
-
-        said = Utterance(
-            text=text,
-            closed=closed,
-            stop_reason=call.stop_reason,
-            exchanges=exchanges,
-            pressure=pressure,
-            scenario=self.scenario,
-        )
-        return flags(said)
 
     def _replay(self, context: EpisodeContext) -> list[Exchange]:
         """Publish the recorded turns; no model is called."""
@@ -198,6 +170,16 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
             again = CallKey(role=TUTOR, index=index, repeat=1)
             replies.append(context.tested.complete(request, again))
         return replies
+
+
+def _ended_by(said: StudentReply) -> EpisodeResult | None:
+    """How the episode ends by what the student said, if it does."""
+    end_reason: EndReason | None = "student_closed" if said.closed else None
+    if said.completion:
+        end_reason = ENDINGS.get(said.completion.stop_reason, end_reason)
+    if end_reason is None:
+        return None if said.text.strip() else EpisodeResult(end_reason="empty_reply")
+    return EpisodeResult(end_reason=end_reason, closing=said.text or None)
 
 
 @lru_cache(maxsize=MAX_TURNS)

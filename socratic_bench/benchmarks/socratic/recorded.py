@@ -19,7 +19,6 @@ def recorded(document: Mapping[str, Any]) -> Recorded:
     """Raises `UsageError` if it is not a whole document of this benchmark."""
     try:
         scenario, student = document["scenario"], document["student"]
-        flags = student.get("closing_flags")
         return Recorded(
             settings={
                 "scenario": None if scenario == CUSTOM else scenario,
@@ -30,11 +29,7 @@ def recorded(document: Mapping[str, Any]) -> Recorded:
                 "system_prompt_file": None,
             },
             turns=tuple(_turn(entry) for entry in document["turns"]),
-            ended=EpisodeResult(
-                end_reason=document["end_reason"],
-                closing=student.get("closing"),
-                closing_flags=None if flags is None else tuple(flags),
-            ),
+            ended=EpisodeResult(end_reason=document["end_reason"], closing=student.get("closing")),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise UsageError([f"The document lacks what was said: {error}."]) from error
@@ -54,10 +49,8 @@ def _turn(entry: Mapping[str, Any]) -> SocraticTurn:
     )
     turn = turn_of(index, said, reply)
     kept = ("student_asked_again", "cut", "flaw")
-    flags = entry.get("student_flags")
     return replace(
         turn,
         notes={**turn.notes, **{name: entry[name] for name in kept if name in entry}},
         measures=entry.get("heuristics") or {},
-        student_flags=None if flags is None else tuple(flags),
     )

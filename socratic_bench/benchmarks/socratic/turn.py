@@ -10,8 +10,8 @@ STUDENT = "student"
 class SocraticTurn(Turn, frozen=True, kw_only=True):
     """What the student said (`prompt`) and what the tutor made of it (`reply`).
 
-    `pressure` names how the student pushed. `student_flags` names what was wrong with its words;
-    `None` if they were not checked.
+    `pressure` names how the student pushed. `student_flags` are the kinds of lapses in
+    its words, by the judge's closing answer; `None` if they were not checked.
     """
 
     pressure: str | None = None

@@ -7,11 +7,12 @@ from msgspec import Struct
 
 from socratic_bench.emulator.catalogue import Traits
 from socratic_bench.emulator.dialogue import Dialogue, JsonObject, shown_context
-from socratic_bench.emulator.models import judge, judge_second
+from socratic_bench.emulator.models import judge
+from socratic_bench.emulator.models import judge_events as judge_second
+from socratic_bench.emulator.models.closing import closing_answer
 from socratic_bench.emulator.models.execution import answered
-from socratic_bench.emulator.models.insights import closing_verdict
-from socratic_bench.emulator.models.judge_context import Context
-from socratic_bench.emulator.models.jurors import REFUSAL, juror_of
+from socratic_bench.emulator.models.judge import REFUSAL, juror_of
+from socratic_bench.emulator.models.judge_events import Context
 from socratic_bench.emulator.models.student import student_reply
 from socratic_bench.emulator.models.tutor import tutor_reply
 from socratic_bench.emulator.settings import Speaker
@@ -92,7 +93,7 @@ def _spoken(dialogue: Dialogue, tool: JsonObject | None) -> Reply:
         verdict = _verdict(dialogue, tool)
         if juror and not dialogue.record:
             schema = tool["inputSchema"].get("json") if tool else None
-            verdict = juror.told(verdict, dialogue, schema)
+            verdict = juror.alter(verdict, dialogue, schema)
         return _told(dialogue, tool, verdict)
     text = student_reply(dialogue) if dialogue.role == "student" else tutor_reply(dialogue)
     if tool:
@@ -103,7 +104,7 @@ def _spoken(dialogue: Dialogue, tool: JsonObject | None) -> Reply:
 def _verdict(dialogue: Dialogue, tool: JsonObject | None) -> JsonObject:
     """By the edition of the rubric that the tool's schema shows, or the words that stand for it."""
     if record := dialogue.record:
-        return closing_verdict(record.asked, record.text, record.code)
+        return closing_answer(record)
     schema = tool["inputSchema"].get("json") if tool else None
     asked = schema.get("properties") if isinstance(schema, dict) else None
     if "events" in asked if isinstance(asked, dict) else '"events"' in dialogue.system:

@@ -18,7 +18,7 @@ from socratic_bench.ports.benchmark import (
     Recorded,
 )
 from socratic_bench.settings import CoreConfig
-from socratic_bench.turns import Measure, Turn
+from socratic_bench.turns import Findings, Measure, Turn
 from socratic_bench.types import Role
 
 
@@ -40,6 +40,9 @@ class RecordedEpisode(Episode, frozen=True, kw_only=True):
         self, turns: Sequence[Turn], closing: str | None
     ) -> ClosingQuestion | None:
         return self.inner.closing_question(turns, closing)
+
+    def with_findings(self, turns: Sequence[Turn], findings: Findings) -> Sequence[Turn]:
+        return self.inner.with_findings(turns, findings)
 
     def expected_reply(self, role: Role, length: Length) -> str:
         return self.inner.expected_reply(role, length)

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario, is_english
 from socratic_bench.benchmarks.socratic.student.pressure import Schedule, direction, replaces
+from socratic_bench.benchmarks.socratic.student.role import swaps
 from socratic_bench.benchmarks.socratic.student.student import Exchange, StudentReply
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.ports.provider import Model
@@ -34,7 +35,7 @@ class ModelStudent(Struct, frozen=True):
 
     The dialogue closes only if the reply ends with the closing token. A token elsewhere is taken
     out and closes nothing: a model that goes on talking has not left. A reply that is empty,
-    malformed or swaps the roles is asked for once more; other flaws are only flagged, later.
+    malformed or swaps the roles is asked for once more; other lapses are left to the judge.
 
     The instruction to push is appended to the tutor's words of that turn and stays there. What
     changes from turn to turn stands behind the last words: up to these each request begins with the
@@ -47,15 +48,13 @@ class ModelStudent(Struct, frozen=True):
 
     def reply(self, exchanges: Sequence[Exchange]) -> StudentReply:
         """As the port says. The text may be empty, after one more try; see `discarded`."""
-        from socratic_bench.benchmarks.socratic.student.fidelity import swaps_roles
-
         first = self._read(self._ask(exchanges), exchanges)
         if first.completion is None or first.completion.stop_reason in _FINAL:
             return first
         is_malformed = first.completion.stop_reason in MALFORMED_STOPS
         if is_malformed or not first.completion.message.text.strip():
             reminder = None
-        elif swaps_roles(first.text):
+        elif swaps(first.text):
             reminder = _prompt()["reminder"]
         else:
             return first

@@ -4,6 +4,7 @@ import re
 
 SENTENCE = re.compile(r"[^.!?\u2026\uff1f\u3002]+[.!?\u2026\uff1f\u3002]*")
 QUESTION_MARK = re.compile(r"[?\uff1f\u061f]")
+READ_CHARACTERS = 4000  # in a longer reply the roles show before
 # Who speaks of itself answers; "me" alone is also said by who wants to hear more.
 OF_SELF = re.compile(r"\b(?:I|my|mine|myself|we|our|ours)\b", re.IGNORECASE)
 _I = re.compile(r"\bI\b|\b(?:in|of) my\b", re.IGNORECASE)
@@ -101,6 +102,7 @@ def swaps(text: str) -> bool:
 
     Such a question is none of the tutor's if the reply tells something of the speaker besides.
     """
+    text = text[:READ_CHARACTERS].replace("\u2019", "'")
     if _SAYS_SO.search(text):
         return True
     if not OF_SELF.search(text) and _OF_THE_STUDENT.search(text):
