@@ -96,9 +96,11 @@ def is_closing(sent: Sent) -> bool:
     return "record_closing" in json.dumps(sent.body.get("toolConfig"))
 
 
-def found(*outcomes: dict[str, Any]) -> Said:
+def found(*outcomes: dict[str, Any], lapses: Sequence[Any] | None = None) -> Said:
     """A closing verdict by a tool call."""
-    given = {f"insight_{at}": one for at, one in enumerate(outcomes, 1)}
+    given: dict[str, Any] = {f"insight_{at}": one for at, one in enumerate(outcomes, 1)}
+    if lapses is not None:
+        given["lapses"] = lapses
     use = {"toolUseId": "use-2", "name": "record_closing", "input": given}
     return answer([{"toolUse": use}], "tool_use")
 
@@ -485,7 +487,8 @@ class TestWhenItIsAsked:
     def test_the_students_last_words_are_looked_at_too(self, game):
         closes = answer("So the water carries it. [[end of dialogue]]")
         shown = {"outcome": "reached", "turn": 1, "quote": "the water carries it"}
-        result = game.play(found(MISSED, MISSED, shown), student=[closes], student_model="student")
+        closing = found(MISSED, MISSED, shown, lapses=[])
+        result = game.play(closing, student=[closes], student_model="student")
 
         assert (result.end_reason, result.n_turns) == ("student_closed", 1)
         assert outcomes(result)[2] == ("reached", 1, True)
