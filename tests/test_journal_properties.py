@@ -217,7 +217,7 @@ def asked(second: int, **more: object) -> dict[str, object]:
 
 def test_a_process_that_ended_in_the_middle_of_a_call_may_have_paid_for_it():
     bounds = {"input_tokens_at_most": 300, "output_tokens_at_most": 20}
-    (lost,) = ReplayLog([HEADER, asked(1, **bounds)]).failed("tutor")
+    (lost,) = ReplayLog([HEADER, asked(1, **bounds)]).failed_attempts("tutor")
 
     assert (lost.error, lost.may_have_been_billed) == ("process_ended", True)
     assert (lost.input_tokens_at_most, lost.output_tokens_at_most) == (300, 20)
@@ -250,6 +250,6 @@ def test_a_process_that_ended_in_the_middle_of_a_call_may_have_paid_for_it():
     ],
 )
 def test_every_process_that_ended_in_the_middle_of_a_call_counts(found, seconds):
-    lost = ReplayLog([HEADER, *found]).failed("tutor")
+    lost = ReplayLog([HEADER, *found]).failed_attempts("tutor")
 
     assert sorted(attempt.started_at.second for attempt in lost) == seconds

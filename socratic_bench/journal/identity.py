@@ -1,4 +1,4 @@
-"""What makes two command lines the same run, and what may differ between them."""
+"""The identity of a run: what must stay the same while it is resumed."""
 
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
@@ -12,30 +12,32 @@ from socratic_bench.ports.parts import Part
 from socratic_bench.settings import CoreConfig, Declared, foreign, table, to_plain
 from socratic_bench.types import Json
 
-SHOWN_CHARS = 80
+MAX_VALUE_CHARS = 80
 
 
 class Identity(Struct, frozen=True):
-    """The parts that a run cannot change while it goes on, by their names for people."""
+    """The parts that must not change while a run is resumed, by their names for people."""
 
     parts: Mapping[str, Json]
 
     @classmethod
     def of(
-        cls, config: CoreConfig, opening: Sample, played: Part, *, seed_given: bool
+        cls, config: CoreConfig, opening: Sample, benchmark_part: Part, *, seed_given: bool
     ) -> "Identity":
         """The identity of a prepared run. A seed that was drawn is no part of it.
 
-        Prompt and what is `played` come from the opening, everything else from the table of
-        settings.
+        `opening` gives the prompt and the digests of its files, the table of settings all else.
         """
-        others = foreign(type(config), config.benchmark)
-        declared = [one for one in table(type(config)).values() if one.name not in others]
-        told = {one.name: getattr(config, one.name) for one in declared if _is_told(one, config)}
+        other_benchmarks = foreign(type(config), config.benchmark)
+        settings = [
+            setting
+            for setting in table(type(config)).values()
+            if setting.name not in other_benchmarks and _is_part(setting, config)
+        ]
         return cls(
             {
-                **{_title(name): to_plain(value) for name, value in told.items()},
-                **plain_keys(played),
+                **{_title(s.name): to_plain(getattr(config, s.name)) for s in settings},
+                **plain_keys(benchmark_part),
                 "prompt": opening.prompt,
                 **({"seed": config.seed} if seed_given else {}),
                 **{_title(name): digest for name, digest in opening.hashes.items()},
@@ -48,45 +50,46 @@ class Identity(Struct, frozen=True):
         return sha256(encode(dict(sorted(self.parts.items())))).hexdigest()[:32]
 
     def differences(
-        self, other: "Identity", editions: Mapping[str, tuple[Json, Json]]
+        self, requested: "Identity", editions: Mapping[str, tuple[Json, Json]]
     ) -> Iterator[str]:
-        """A sentence for each part in which `other`, which was asked for, is another run.
+        """A sentence for each part in which the requested run is another one than this.
 
-        `editions` are those that the run began with and that are asked for, by setting: what has
-        one is told by its name instead of its contents.
+        `editions` has the names of files, as the run began and as requested now, by setting: where
+        these differ, the sentence says so instead of comparing contents.
         """
-        named = {_title(name): pair for name, pair in editions.items() if pair[0] != pair[1]}
-        for title, (was, asked) in named.items():
-            yield f"The {title} was {_shown(was)}, but now is {_shown(asked)}."
-        for name in sorted({*self.parts, *other.parts}):
-            was, asked = self.parts.get(name), other.parts.get(name)
+        renamed = {_title(name): pair for name, pair in editions.items() if pair[0] != pair[1]}
+        for title, (before, now) in renamed.items():
+            yield f"The {title} was {_format(before)}, but now is {_format(now)}."
+        for name in sorted({*self.parts, *requested.parts}):
+            before, now = self.parts.get(name), requested.parts.get(name)
             title = name.removesuffix(" sha256")
-            if was == asked or (name == "seed" and asked is None) or title in named:
+            if before == now or (name == "seed" and now is None) or title in renamed:
                 continue
             if title == name:
-                yield f"The {name} was {_shown(was)}, but now is {_shown(asked)}."
+                yield f"The {name} was {_format(before)}, but now is {_format(now)}."
             else:
-                yield _other_contents(title, was, asked)
+                yield _digest_difference(title, before, now)
 
 
-def _other_contents(title: str, was: Json, asked: Json) -> str:
-    """What is said of contents that only their digests tell apart."""
-    if was is None:
+def _is_part(setting: Declared, config: CoreConfig) -> bool:
+    is_default = getattr(config, setting.name) == setting.default
+    kind = setting.setting.identity
+    return kind == "always" or (kind == "chosen" and not is_default)
+
+
+def _digest_difference(title: str, before: Json, now: Json) -> str:
+    """The sentence about contents of which only the digests are compared."""
+    if before is None:
         return f"The run had no {title}, but now has one."
-    if asked is None:
+    if now is None:
         return f"The run had its {title}, but now has none."
     return f"The {title} has other contents than when it began."
-
-
-def _is_told(one: Declared, config: CoreConfig) -> bool:
-    is_default = getattr(config, one.name) == one.default
-    return one.setting.identity == "always" or (one.setting.identity == "chosen" and not is_default)
 
 
 def _title(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _shown(value: Json) -> str:
+def _format(value: Json) -> str:
     text = "not given" if value is None else repr(value)
-    return text if len(text) <= SHOWN_CHARS else f"{text[: SHOWN_CHARS - 3]}..."
+    return text if len(text) <= MAX_VALUE_CHARS else f"{text[: MAX_VALUE_CHARS - 3]}..."

@@ -1,4 +1,4 @@
-"""Writes what a run does into its journal, as it happens."""
+"""Writes the calls of a run into its journal, as they happen."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -17,10 +17,10 @@ from socratic_bench.types import CallKey
 
 
 class Log:
-    """The entries of one process, each with the seconds since it began; safe to use from several
-    threads.
+    """Adds the entries of this process, each with the seconds since it began.
 
-    If a store fails, `on_failure` is called and may end the run. The answer itself is still used.
+    If a store fails, `on_failure` is called and may end the run; the answer itself is still used.
+    `has_calls` says whether this process has made any call. Safe to use from several threads.
     """
 
     def __init__(
@@ -37,9 +37,9 @@ class Log:
         self._on_failure = on_failure
         self._lock = threading.Lock()
         self._is_open = True
-        self.has_asked = False
+        self.has_calls = False
 
-    def asked(
+    def add_request(
         self,
         key: CallKey,
         model_id: str,
@@ -48,7 +48,7 @@ class Log:
         output_tokens_at_most: int | None,
     ) -> None:
         """A request is about to be sent; its upper bounds count if no result is ever noted."""
-        self.has_asked = True
+        self.has_calls = True
         self.add(
             RequestEntry(
                 key=key,
@@ -64,14 +64,15 @@ class Log:
         """See `socratic_bench.ports.store.Journal`."""
         return self._journal.writes()
 
-    def answered(self, key: CallKey, request_sha256: str, stored: bytes) -> None:
-        """`stored` is the answer in JSON, see `stored_json`."""
-        self.has_asked = True
-        written: Any = Fragment(stored)  # stands in the entry's JSON as it is
-        self.add(Answered(key=key, request_sha256=request_sha256, completion=written))
+    def add_answer(self, key: CallKey, request_sha256: str, stored: bytes) -> None:
+        """A call was answered; `stored` is the answer in JSON, see `stored_json`."""
+        self.has_calls = True
+        completion: Any = Fragment(stored)  # stands in the entry's JSON as it is
+        self.add(Answered(key=key, request_sha256=request_sha256, completion=completion))
 
-    def failed(self, key: CallKey, request_sha256: str, error: BenchError) -> None:
-        self.has_asked = True
+    def add_failure(self, key: CallKey, request_sha256: str, error: BenchError) -> None:
+        """A call failed for good, or was given up."""
+        self.has_calls = True
         self.add(
             Failed(
                 key=key,

@@ -34,7 +34,7 @@ class JournalListener(Struct, frozen=True):
     def on_call(self, event: CallEvent) -> None:
         match event:
             case AttemptBegan():
-                self.log.asked(
+                self.log.add_request(
                     event.key,
                     event.model_id,
                     input_tokens_at_most=event.input_tokens_at_most,
@@ -48,8 +48,8 @@ class JournalListener(Struct, frozen=True):
                     FailedAttemptEntry(key=event.key, attempt=event.attempt), durable=False
                 )
             case CallAnswered():
-                self.log.answered(event.key, event.request_sha256, event.stored)
+                self.log.add_answer(event.key, event.request_sha256, event.stored)
             case CallFailed():
-                self.log.failed(event.key, event.request_sha256, event.error)
+                self.log.add_failure(event.key, event.request_sha256, event.error)
             case _:
                 pass

@@ -45,8 +45,8 @@ class UsageTracker:
         """
         with self._lock:
             for role in roles:
-                self._failed[role].extend(replay_log.failed(role))
-            for key, outcome in replay_log.closing():
+                self._failed[role].extend(replay_log.failed_attempts(role))
+            for key, outcome in replay_log.closing_outcomes():
                 self._count(key.role, outcome)
 
     def tallies(self) -> "Mapping[Role, RoleUsage]":

@@ -222,7 +222,7 @@ class Closing(Struct, frozen=True):
     @property
     def _was_complete(self) -> bool:
         acquired, log = self.scope.acquired, self.scope.log
-        return bool(acquired and acquired.replay_log.end and log and not log.has_asked)
+        return bool(acquired and acquired.replay_log.end and log and not log.has_calls)
 
     def _place(self, store: ArtifactStore | None, *, complete: bool) -> Place | None:
         if store is None:

@@ -56,7 +56,7 @@ class Actors:
             rubric=rubric,
             seed=config.seed or 0,
             now=self._scope.now,
-            n_answered=replay_log.n_closing,
+            n_answered=replay_log.n_closing_answers,
         )
         return jury_of(
             config,
@@ -138,7 +138,7 @@ def earlier_usd(budget: Budget, plan: Plan, replay_log: ReplayLog) -> float:
         budget.earlier_usd(
             model_id,
             replay_log.completions(role),
-            replay_log.failed(role),
+            replay_log.failed_attempts(role),
             asked=cast.tier(role, plan.config),
         )
         for role, model_id in plan.models.items()

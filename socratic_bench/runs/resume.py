@@ -23,7 +23,7 @@ from socratic_bench.errors import (
     UsageError,
 )
 from socratic_bench.journal import Identity, ReplayLog
-from socratic_bench.journal.replay_log import impossible, read_header
+from socratic_bench.journal.replay import impossible, read_header
 from socratic_bench.models.cancel_token import CancelToken, in_time
 from socratic_bench.ports.store import Entry, Journals
 from socratic_bench.runs.prepare import Plan
@@ -264,7 +264,7 @@ def _refuse_impossible_scores(
     calls may be answered meanwhile.
     """
     run_id = replay_log.header.run_id
-    for key, answer in replay_log.unrepeated(JUDGE):
+    for key, answer in replay_log.answers_without_repeat(JUDGE):
         rubric = plan.rubric_of(key.index)
         if rubric is None or key.is_closing:
             continue

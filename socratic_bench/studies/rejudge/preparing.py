@@ -14,7 +14,7 @@ from socratic_bench.benchmarks import RunConfig
 from socratic_bench.catalogue.prices import builtin_prices
 from socratic_bench.documents.judgings import JudgingSettings
 from socratic_bench.errors import Problem, UsageError, Words
-from socratic_bench.journal.replay_log import read_header
+from socratic_bench.journal.replay import read_header
 from socratic_bench.runs import Plan, prepare
 from socratic_bench.runs.prepare import read_prices
 from socratic_bench.runs.resume import earlier_config
