@@ -50,7 +50,7 @@ def main(words: Sequence[str]) -> int:
     from socratic_bench.errors import BenchError
 
     from .output import print_failure
-    from .run_in_thread import leave, take_signals
+    from .run_in_thread import take_signals
     from .single_run import print_estimate
     from .sources import call_by_flags
 
@@ -59,13 +59,13 @@ def main(words: Sequence[str]) -> int:
     try:
         calibration = prepared(flags, problems)
         if flags.get("dry-run"):
-            return leave(print_estimate(calibration.plan, flags, cancel_token), cancel_token)
+            return print_estimate(calibration.plan, flags, cancel_token)
         result = _perform(calibration, flags, cancel_token)
         document = _document(calibration, result)
     except BenchError as error:
         error.call_settings(call_by_flags())
         print_failure(error)
-        return leave(error.exit_code, cancel_token)
+        return error.exit_code
     return _report(document, result, flags)
 
 
@@ -156,7 +156,6 @@ def _report(document: "CalibrationDocument", result: "RunResult", flags: Flags) 
 
     from .calibrate_table import say_calibration
     from .output import print_document
-    from .process import leave_now
 
     unwritten = print_document(
         document,
@@ -165,4 +164,4 @@ def _report(document: "CalibrationDocument", result: "RunResult", flags: Flags) 
         error=result.error or document.error,
         pretty=bool(flags.get("pretty")),
     )
-    leave_now(result.exit_code or unwritten)
+    return result.exit_code or unwritten

@@ -32,7 +32,7 @@ def main(words: Sequence[str]) -> int:
     """Look at it all, print what was found, and leave with 3 if a run would fail."""
     from .doctor_table import say_table
     from .output import print_document, waiting_for
-    from .run_in_thread import leave, run_in_thread, take_signals
+    from .run_in_thread import run_in_thread, take_signals
 
     flags, problems = parse(parser_for(words), words)
     problems += [f"--{name} does not go with doctor." for name in FOREIGN if name in flags]
@@ -43,7 +43,7 @@ def main(words: Sequence[str]) -> int:
     code = exit_code(document, cancel_token)
     words_of = partial(say_table, document, quiet=quiet)
     unwritten = print_document(document, words=words_of, pretty=bool(flags.get("pretty")))
-    return leave(code or unwritten, cancel_token)
+    return code or unwritten
 
 
 def build_parser() -> Parser:

@@ -38,7 +38,7 @@ def main(words: Sequence[str]) -> int:
     from socratic_bench.errors import BenchError
 
     from .output import print_failure
-    from .run_in_thread import leave, take_signals
+    from .run_in_thread import take_signals
     from .sources import call_by_flags
 
     flags, problems = parse(build_parser(), words)
@@ -46,12 +46,12 @@ def main(words: Sequence[str]) -> int:
     try:
         config, runs = prepared(flags, problems)
         if flags.get("dry-run"):
-            return leave(_estimate(runs, config, flags), cancel_token)
+            return _estimate(runs, config, flags)
         results = _perform(runs, config, flags, cancel_token)
     except BenchError as error:
         error.call_settings(call_by_flags())
         print_failure(error)
-        return leave(error.exit_code, cancel_token)
+        return error.exit_code
     return _report(runs, results, flags)
 
 
@@ -125,7 +125,6 @@ def _report(runs: "Sequence[Rejudging]", results: "Mapping[str, RunResult]", fla
 
     from .judge_table import say_judgings
     from .output import print_document
-    from .process import leave_now
     from .sources import call_by_flags
 
     for result in results.values():
@@ -140,4 +139,4 @@ def _report(runs: "Sequence[Rejudging]", results: "Mapping[str, RunResult]", fla
         pretty=bool(flags.get("pretty")),
     )
     code = next((one.exit_code for one in results.values() if one.exit_code), 0)
-    leave_now(code or unwritten)
+    return code or unwritten

@@ -12,7 +12,6 @@ from typing import TypeVar
 from socratic_bench.models.cancel_token import CancelToken
 
 from . import signals
-from .process import leave_now
 
 Result = TypeVar("Result")
 
@@ -37,13 +36,6 @@ def take_signals() -> CancelToken:
     for number in signals.taken():
         signal.signal(number, take)
     return cancel_token
-
-
-def leave(code: int, cancel_token: CancelToken) -> int:
-    """Return the exit code, or exit at once if a signal came: other threads may still wait."""
-    if cancel_token.error is not None:
-        leave_now(code)
-    return code
 
 
 def run_in_thread(work: Callable[[], Result]) -> Result:

@@ -22,6 +22,8 @@ from .commands import COMMANDS
 
 TYPE_CHECKING = False  # see cli/process.py
 if TYPE_CHECKING:
+    from typing import NoReturn
+
     from socratic_bench.errors import BenchError
 
 # Start-up makes very many objects that stay, and garbage collection among them takes a sixth of its
@@ -29,9 +31,16 @@ if TYPE_CHECKING:
 GC_THRESHOLDS = (200_000, 20, 50)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit code is the contract of docs/runner.md."""
-    words = list(sys.argv[1:] if argv is None else argv)
+def main() -> "NoReturn":
+    """Run the command line and end the process: threads of abandoned calls may still wait."""
+    from .process import leave_now
+
+    leave_now(run_command(sys.argv[1:]))
+
+
+def run_command(arguments: Sequence[str]) -> int:
+    """Run a command line; the exit code is the contract of docs/runner.md."""
+    words = list(arguments)
     if stdout.is_closed():
         return _refuse_to_start()
     if words[:1] in (["--version"], ["-V"]):
@@ -118,4 +127,4 @@ def _refuse_to_start() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

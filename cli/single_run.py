@@ -20,9 +20,8 @@ from socratic_bench.settings import continued, fields_of
 from .arguments import Flags
 from .earlier import find_earlier
 from .output import print_document, print_failed_run, print_traceback, say_error, waiting_for
-from .process import leave_now
 from .progress import listener_for, say_estimate, say_result, tag_of
-from .run_in_thread import leave, run_in_thread, take_signals
+from .run_in_thread import run_in_thread, take_signals
 from .sources import call_by_flags, read
 
 
@@ -42,7 +41,7 @@ def perform_run(flags: Flags, problems: Sequence[Words], run_id: str | None = No
             return print_estimate(plan, flags, cancel_token)
         result = _perform(plan, cancel_token, entries, flags)
     except Exception as error:  # noqa: BLE001 -- the document says what was asked for
-        return leave(_print_unstarted(error, config, flags), cancel_token)
+        return _print_unstarted(error, config, flags)
     return _print_result(result, plan.benchmark, flags)
 
 
@@ -125,8 +124,7 @@ def _print_result(result: RunResult, benchmark: Benchmark, flags: Flags) -> int:
         pretty=bool(flags.get("pretty")),
         hint=_how_to_print_again(result),
     )
-    # Threads of abandoned calls would hold up a normal exit.
-    leave_now(result.exit_code or unwritten)
+    return result.exit_code or unwritten
 
 
 def _say_outcome(result: RunResult, benchmark: Benchmark, flags: Flags) -> None:

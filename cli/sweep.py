@@ -21,7 +21,7 @@ def main(words: Sequence[str]) -> int:
     from socratic_bench.errors import BenchError
 
     from .output import print_failure
-    from .run_in_thread import leave, take_signals
+    from .run_in_thread import take_signals
 
     flags, problems = parse(build_parser(), words)
     cancel_token = take_signals()
@@ -30,14 +30,14 @@ def main(words: Sequence[str]) -> int:
         if flags.get("dry-run"):
             from .sweep_estimate import dry_run
 
-            return leave(dry_run(asked, flags, call_by_flags(), cancel_token), cancel_token)
+            return dry_run(asked, flags, call_by_flags(), cancel_token)
         result = _perform(asked, flags, cancel_token)
     except BenchError as error:
         error.call_settings(call_by_flags())
         if error.end_reason == "interrupted":  # before there was a sweep
             error.hint = "Nothing was played or kept: give the command again."
         print_failure(error)
-        return leave(error.exit_code, cancel_token)
+        return error.exit_code
     return _report(result, flags)
 
 
@@ -107,7 +107,6 @@ def told(result: "SweepResult") -> "tuple[SweepDocument, int]":
 def _report(result: "SweepResult", flags: Flags) -> int:
 
     from .output import print_document
-    from .process import leave_now
 
     document, code = told(result)
     unwritten = print_document(
@@ -116,7 +115,7 @@ def _report(result: "SweepResult", flags: Flags) -> int:
         error=result.error or document.error,
         pretty=bool(flags.get("pretty")),
     )
-    leave_now(code or unwritten)
+    return code or unwritten
 
 
 def _say_outcome(document: "SweepDocument", error: "BenchError | None", flags: Flags) -> None:

@@ -1,9 +1,16 @@
 """Runs the real command as a user would, and looks at what comes out."""
 
+import gc
+import io
 import json
 import os
+import signal
 import subprocess
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -11,6 +18,9 @@ from typing import Any, TypeVar
 
 import pytest
 
+from cli import signals
+from cli.runner import run_command
+from socratic_bench import redaction
 from tests.forked import COMMAND, Process, can_fork
 from tests.schemas import breaches
 
@@ -101,22 +111,75 @@ def run(
     cwd: Path = ROOT,
     stdin: bytes = b"",
 ) -> Outcome:
-    """Run the command to its end."""
-    if (*entry,) == COMMAND:
-        with begin(*words, env=env, cwd=cwd, stdin=subprocess.PIPE) as begun:
-            stdout, stderr = begun.communicate(stdin)
-            assert stdout is not None
-            assert stderr is not None
-        return Outcome(begun.returncode or 0, stdout, stderr.decode())
+    """Run the command to its end: in this process, unless what is tested needs one of its own."""
+    env = environment() if env is None else env
+    if (*entry,) == COMMAND and can_share_this_process(env):
+        return run_here(words, env=env, cwd=cwd, stdin=stdin)
     process = subprocess.run(
-        [*entry, *words],
-        env=dict(env if env is not None else environment()),
-        cwd=cwd,
-        input=stdin,
-        capture_output=True,
-        check=False,
+        [*entry, *words], env=dict(env), cwd=cwd, input=stdin, capture_output=True, check=False
     )
     return Outcome(process.returncode, process.stdout, process.stderr.decode())
+
+
+def can_share_this_process(env: Mapping[str, str]) -> bool:
+    """Not with variables that an interpreter reads as it starts, nor beside another thread's."""
+    is_alone = threading.current_thread() is threading.main_thread()
+    return is_alone and _read_at_start(env) == _read_at_start(environment())
+
+
+def _read_at_start(env: Mapping[str, str]) -> dict[str, str]:
+    names = ("HOME", "PYTHON", "LC_", "LANG", "LD_", "MALLOC_", "GLIBC_", "TZ")
+    return {name: value for name, value in env.items() if name.startswith(names)}
+
+
+def run_here(
+    words: Sequence[str], *, env: Mapping[str, str], cwd: Path = ROOT, stdin: bytes = b""
+) -> Outcome:
+    """Run the command by its own function, with streams, environment and folder of its own."""
+    with ExitStack() as stack:
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        inputs, outputs, errors = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(3))
+        inputs.write(stdin)
+        inputs.seek(0)
+        patch.setattr(sys, "stdin", io.TextIOWrapper(inputs, encoding="utf-8"))
+        patch.setattr(sys, "stdout", io.TextIOWrapper(outputs, encoding="utf-8"))
+        patch.setattr(
+            sys,
+            "stderr",
+            io.TextIOWrapper(errors, "utf-8", "backslashreplace", line_buffering=True),
+        )
+        patch.setattr(redaction, "_learned", frozenset())
+        patch.setattr(redaction, "_standing", None)
+        patch.setattr(signals, "_remembered", [])
+        for name in {*os.environ} - {*env}:
+            patch.delenv(name)
+        for name, value in env.items():
+            patch.setenv(name, value)
+        patch.chdir(cwd)
+        stack.enter_context(_process_settings())
+        try:
+            code = run_command([os.fsdecode(word) for word in words])
+        except SystemExit as ended:  # argparse has printed help
+            code = int(ended.code or 0)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        outputs.seek(0)
+        errors.seek(0)
+        return Outcome(code, outputs.read(), errors.read().decode())
+
+
+@contextmanager
+def _process_settings() -> Iterator[None]:
+    """Put handlers of signals and thresholds of garbage collection back."""
+    numbers = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+    handlers = {number: signal.getsignal(number) for number in numbers}
+    thresholds = gc.get_threshold()
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 def in_time(
