@@ -32,7 +32,7 @@ from socratic_bench.judging.verdict import STOPS
 from socratic_bench.models.bedrock.kinds import ERROR_KINDS
 from socratic_bench.models.bedrock.session import CONNECT_TIMEOUT_S
 from socratic_bench.models.call import RETRY_WINDOW_S
-from socratic_bench.storage import s3 as bucket_clients
+from socratic_bench.storage import s3
 from socratic_bench.storage.delivery import MEMORY_BYTES, UploadPolicy
 from socratic_bench.storage.lease import RENEWALS_PER_TTL
 from socratic_bench.storage.s3 import CHECK_TIMEOUT_S
@@ -592,8 +592,8 @@ def test_the_waits_and_bounds_of_s3_are_those_of_the_program() -> None:
     waits = policy.retry_policy
 
     for words in (
-        f"may take {bucket_clients.CONNECT_TIMEOUT_S} s to connect",
-        f"and {bucket_clients.READ_TIMEOUT_S} s to be answered",
+        f"may take {s3.CONNECT_TIMEOUT_S} s to connect",
+        f"and {s3.READ_TIMEOUT_S} s to be answered",
         f"starts at {waits.wait_base_s} s and doubles up to {waits.wait_max_s:g} s",
         f"no longer than {policy.grace_s:g} s after the last write that arrived",
         f"up to {MEMORY_BYTES // 2**20} MiB",

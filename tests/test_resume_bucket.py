@@ -104,7 +104,8 @@ def test_an_interrupted_run_goes_on_from_the_bucket(service, bucket, moto_url, h
     assert comparable(outcome.document) == comparable(whole)
     assert bodies(service).total() == expected.total() - 9
     kept = Counter(key.split("/")[2] for key in keys())
-    assert (kept["raw"], kept["curated"]) == (10, 1)
+    # Five turns, five verdicts, and the closing one.
+    assert (kept["raw"], kept["curated"]) == (11, 1)
     service.reset()
     assert run(*again, env=env).stdout == outcome.stdout
     assert service.requests == []
