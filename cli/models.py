@@ -74,10 +74,9 @@ def _names(config: "RunConfig", *, is_whole: bool) -> Iterable[str]:
 
 
 def _entry(name: str, config: "RunConfig", table: "PriceTable") -> "ModelEntry":
-    from socratic_bench.catalogue.models import family_of
+    from socratic_bench.catalogue.models import capabilities_of, family_of
     from socratic_bench.documents.command import ModelEntry
     from socratic_bench.emulator import MODEL_IDS
-    from socratic_bench.models.bedrock.capabilities import capabilities_of
 
     family, prices = family_of(name), table.of(name, config.region)
     return ModelEntry(

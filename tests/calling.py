@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from socratic_bench.models.bedrock.connection import Connection
-from socratic_bench.models.bedrock.observed import Options
-from socratic_bench.models.bedrock.provider import BedrockProvider
+from socratic_bench.models.bedrock.capabilities import Options
+from socratic_bench.models.bedrock.provider import BedrockProvider, Connection
 from socratic_bench.models.bedrock.session import Endpoint
 from socratic_bench.models.call import RETRY_WINDOW_S, CalledModel
 from socratic_bench.models.cancel_token import CancelToken, wait_for_first

@@ -10,11 +10,11 @@ from msgspec.structs import replace
 
 from socratic_bench import RunConfig
 from socratic_bench.benchmarks import load_benchmark
+from socratic_bench.catalogue.models import capabilities_of
 from socratic_bench.emulator.simulation import answer
 from socratic_bench.judging.judge import Judge
-from socratic_bench.models.bedrock.answers import neutral, read_message
-from socratic_bench.models.bedrock.capabilities import capabilities_of
-from socratic_bench.models.bedrock.wire import converse_arguments
+from socratic_bench.models.bedrock.converse import neutral_stop_reason, read_message
+from socratic_bench.models.bedrock.request import converse_arguments
 from socratic_bench.ports.benchmark import Metrics
 from socratic_bench.turns import Turn
 from socratic_bench.types import CallKey, Completion, Request
@@ -33,7 +33,7 @@ class Simulated(Struct, frozen=True):
         wire = converse_arguments(self.model_id, request, capabilities_of(self.model_id))
         response, _ = answer(self.model_id, wire)
         message, stop_reason = read_message(response)
-        return completion(message.content, stop_reason=neutral(stop_reason))
+        return completion(message.content, stop_reason=neutral_stop_reason(stop_reason))
 
 
 class _Context(Struct):

@@ -11,12 +11,10 @@ from socratic_bench import RunConfig, run
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.errors import ModelError
 from socratic_bench.generation import GenerateConfig
-from socratic_bench.models.bedrock.advice import better_hint
-from socratic_bench.models.bedrock.connection import Connection
-from socratic_bench.models.bedrock.data import new_session
-from socratic_bench.models.bedrock.error_kinds import ERROR_KINDS, error_kind
-from socratic_bench.models.bedrock.listing import Listing
-from socratic_bench.models.bedrock.session import Endpoint
+from socratic_bench.models.bedrock.errors import ERROR_KINDS, error_kind
+from socratic_bench.models.bedrock.hints import Listing, better_hint
+from socratic_bench.models.bedrock.provider import Connection
+from socratic_bench.models.bedrock.session import Endpoint, new_session
 from socratic_bench.types import CallKey, Message, Request
 from tests.calling import Around
 from tests.fakes import FakeBedrock, Said, refusal
@@ -140,7 +138,7 @@ class TestWhetherToAsk:
         monkeypatch.setenv("AWS_ENDPOINT_URL_BEDROCK", service.url)
         listing = Listing(new_session(), Endpoint(region="us-east-1"))
         for _ in range(3):
-            listing.near(SONNET)
+            listing.similar_ids(SONNET)
             listing.profiles_of(SONNET)
 
         assert sorted(asked(service)) == ["/foundation-models", "/inference-profiles"]

@@ -20,8 +20,8 @@ from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.errors import ENDINGS, ModelError
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.models import call
-from socratic_bench.models.bedrock.error_kinds import ERROR_KINDS, retry_after_s
-from socratic_bench.models.bedrock.observed import Options
+from socratic_bench.models.bedrock.capabilities import Options
+from socratic_bench.models.bedrock.errors import ERROR_KINDS, retry_after_s
 from socratic_bench.models.call import CalledModel
 from socratic_bench.retrying import RetryPolicy
 from socratic_bench.types import (

@@ -12,9 +12,8 @@ import pytest
 from socratic_bench.emulator.throttle import Throttle
 from socratic_bench.errors import ModelError
 from socratic_bench.generation import GenerateConfig
-from socratic_bench.models.bedrock.connection import Connection
-from socratic_bench.models.bedrock.observed import Options
-from socratic_bench.models.bedrock.provider import BedrockProvider
+from socratic_bench.models.bedrock.capabilities import Options
+from socratic_bench.models.bedrock.provider import BedrockProvider, Connection
 from socratic_bench.models.bedrock.session import Endpoint
 from socratic_bench.models.call import CalledModel
 from socratic_bench.models.cancel_token import CancelToken, wait_for_first

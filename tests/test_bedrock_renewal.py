@@ -12,7 +12,7 @@ import pytest
 from socratic_bench import RunConfig, run
 from socratic_bench.errors import ModelError
 from socratic_bench.generation import GenerateConfig
-from socratic_bench.models.bedrock.connection import Connection
+from socratic_bench.models.bedrock.provider import Connection
 from socratic_bench.models.bedrock.session import Endpoint
 from socratic_bench.ports.provider import ErrorKind
 from socratic_bench.types import CallKey, Message, Request
@@ -143,7 +143,7 @@ def test_an_answer_to_the_old_ones_does_not_count_for_the_new_ones(account, role
     spent = ErrorKind(code="expired_credentials", message="Expired.", end_reason="credentials")
     assert roles.connection.renewed(spent, old)
     assert roles.connection.current_client() is not old
-    roles.connection.answered(old)
+    roles.connection.note_answer(old)
 
     assert not roles.connection.renewed(spent, roles.connection.client)
 

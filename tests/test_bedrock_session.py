@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from socratic_bench.errors import ModelError
 from socratic_bench.generation import GenerateConfig
-from socratic_bench.models.bedrock.connection import Connection
-from socratic_bench.models.bedrock.error_kinds import error_kind
+from socratic_bench.models.bedrock.errors import error_kind
+from socratic_bench.models.bedrock.provider import Connection
 from socratic_bench.models.bedrock.session import Endpoint, profile_region
 from socratic_bench.types import CallKey, Completion, Message, Request
 from tests.calling import Around

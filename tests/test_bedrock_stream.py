@@ -13,10 +13,9 @@ import pytest
 from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.emulator.stream import corrupted, event, exception, frame
 from socratic_bench.errors import Stopped
-from socratic_bench.models.bedrock.connection import Connection
-from socratic_bench.models.bedrock.data import make_client, new_session
-from socratic_bench.models.bedrock.session import Endpoint
-from socratic_bench.models.bedrock.streamed import StreamedAnswer
+from socratic_bench.models.bedrock.converse import StreamedAnswer
+from socratic_bench.models.bedrock.provider import Connection
+from socratic_bench.models.bedrock.session import Endpoint, make_client, new_session
 from socratic_bench.runs import CancelToken
 from socratic_bench.types import Completion
 from tests.calling import Around
@@ -375,14 +374,15 @@ def delta(index: int, content: dict[str, Any]) -> dict[str, Any]:
 
 def put_together(*events: dict[str, Any]) -> dict[str, Any]:
     answer = StreamedAnswer()
-    for one in (
+    sent = (
         {"messageStart": {"role": "assistant"}},
         *events,
         {"messageStop": {"stopReason": "end_turn"}},
         {"somethingNew": {}},
         {"metadata": {"usage": USAGE}},
-    ):
-        assert not answer.is_complete
-        answer.add(one)
-    assert answer.is_complete
-    return answer.response()
+    )
+    for number, event_sent in enumerate(sent):
+        assert answer.complete_ms is None
+        answer.add(event_sent, float(number))
+    assert answer.complete_ms == len(sent) - 1
+    return answer.fields()

@@ -6,21 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from socratic_bench.catalogue.models import base_id
+from socratic_bench.catalogue.models import Capabilities, base_id, capabilities_of
 from socratic_bench.generation import GenerateConfig, Guardrail
-from socratic_bench.models.bedrock.answers import (
+from socratic_bench.models.bedrock.capabilities import refused_field
+from socratic_bench.models.bedrock.converse import (
     UnreadableAnswerError,
-    neutral,
+    neutral_stop_reason,
     read_message,
     read_service_latency,
     read_usage,
 )
-from socratic_bench.models.bedrock.capabilities import (
-    Capabilities,
-    capabilities_of,
-    refused_field,
-)
-from socratic_bench.models.bedrock.wire import converse_arguments
+from socratic_bench.models.bedrock.request import converse_arguments
 from socratic_bench.types import (
     Message,
     Reasoning,
@@ -399,9 +395,9 @@ class TestAnswer:
         words = model.shape_for("StopReason").enum
 
         assert len(words) >= 9
-        assert "other" not in {neutral(word) for word in (*words, "refusal")}
-        assert neutral("refusal") == "refusal"
-        assert neutral("of a later version") == "other"
+        assert "other" not in {neutral_stop_reason(word) for word in (*words, "refusal")}
+        assert neutral_stop_reason("refusal") == "refusal"
+        assert neutral_stop_reason("of a later version") == "other"
 
     def test_lone_surrogates_are_replaced(self):
         message, _ = read_message(body({"text": "a\ud800b"}))

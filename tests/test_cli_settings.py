@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from socratic_bench.emulator import Emulator, Settings, parse_fault
-from socratic_bench.models.bedrock.kinds import ERROR_KINDS
+from socratic_bench.models.bedrock.error_table import ERROR_KINDS
 from tests.command import Outcome, account, assert_valid, begin, printed, run
 from tests.fakes import FakeBedrock, answer, scored, stored
 from tests.in_process import played

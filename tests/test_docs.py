@@ -29,7 +29,7 @@ from socratic_bench.emulator.faults import KINDS as FAULT_KINDS
 from socratic_bench.errors import ENDINGS
 from socratic_bench.judging.request import MAX_TOKENS_WITH_QUOTES
 from socratic_bench.judging.verdict import STOPS
-from socratic_bench.models.bedrock.kinds import ERROR_KINDS
+from socratic_bench.models.bedrock.error_table import ERROR_KINDS
 from socratic_bench.models.bedrock.session import CONNECT_TIMEOUT_S
 from socratic_bench.models.call import RETRY_WINDOW_S
 from socratic_bench.storage import s3

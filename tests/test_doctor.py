@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from socratic_bench.emulator import Emulator, Settings, parse_fault
-from socratic_bench.models.bedrock.quota_names import quotas_by_model
+from socratic_bench.models.bedrock.account import quotas_by_model
 from tests.command import CLAUDE, LLAMA, MISTRAL, account, begin, environment, printed, run
 from tests.fakes import FakeBedrock, Said, answer, relayed, xml
 from tests.in_process import diagnosed

@@ -18,14 +18,14 @@ from socratic_bench.benchmarks.socratic.scenarios.loading import builtin_ids, lo
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario
 from socratic_bench.benchmarks.socratic.student.scripted import ScriptedStudent
 from socratic_bench.benchmarks.socratic.student.student import Exchange
+from socratic_bench.catalogue.models import Capabilities
 from socratic_bench.emulator.dialogue import read_dialogue
 from socratic_bench.emulator.models.tutor import tutor_reply
 from socratic_bench.emulator.simulation import answer as emulated
 from socratic_bench.judging.closing import conclude
 from socratic_bench.judging.judge import Judge
-from socratic_bench.models.bedrock.answers import read_message
-from socratic_bench.models.bedrock.capabilities import Capabilities
-from socratic_bench.models.bedrock.wire import converse_arguments
+from socratic_bench.models.bedrock.converse import read_message
+from socratic_bench.models.bedrock.request import converse_arguments
 from socratic_bench.runs import earlier_config, prepare
 from socratic_bench.runs.dry_run import dry_run
 from socratic_bench.types import CallKey, Completion, Request

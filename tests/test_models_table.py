@@ -11,12 +11,18 @@ from typing import Any, get_args
 import pytest
 from msgspec.structs import fields
 
-from socratic_bench.catalogue.models import PROFILE_PREFIXES, ThinkingForm, base_id, family_of
+from socratic_bench.catalogue.models import (
+    PROFILE_PREFIXES,
+    Capabilities,
+    ThinkingForm,
+    base_id,
+    capabilities_of,
+    family_of,
+)
 from socratic_bench.catalogue.prices import builtin_prices
 from socratic_bench.emulator import dialogue
 from socratic_bench.emulator.catalogue import Traits, listed_models
 from socratic_bench.emulator.dialogue import base_model_id
-from socratic_bench.models.bedrock.capabilities import Capabilities, capabilities_of
 from tests.command import ROOT
 
 TABLE = ROOT / "socratic_bench" / "catalogue" / "models.json"

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from socratic_bench.models.bedrock.data import new_session
+from socratic_bench.models.bedrock.session import new_session
 from tests.command import ROOT, environment
 
 HEAVY = {"boto3", "s3transfer", "ulid", "moto"}
@@ -48,7 +48,7 @@ def test_a_run_imports_neither_boto3_nor_the_studies_of_many_runs():
 # In a process of its own: the SDK's clients change in place what their loader has read.
 COMPARED = """
 import sys, botocore.exceptions, botocore.session
-from socratic_bench.models.bedrock.data import new_session
+from socratic_bench.models.bedrock.session import new_session
 
 def read(session, name):
     loader = session.get_component("data_loader")

@@ -20,7 +20,7 @@ from cli.options import Options
 from socratic_bench.benchmarks import BENCHMARKS, RunConfig
 from socratic_bench.documents.report_rows import RunRecord, TurnRecord, VerdictRecord
 from socratic_bench.errors import Problem
-from socratic_bench.models.bedrock.kinds import ERROR_KINDS
+from socratic_bench.models.bedrock.error_table import ERROR_KINDS
 from socratic_bench.setting import GROUPS
 from socratic_bench.settings import flag_names
 from socratic_bench.settings.listing import Entry, listed

@@ -4,15 +4,52 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import orjson
-from msgspec import Struct
+from msgspec import Meta, Struct
+from msgspec.structs import replace
 
-# How thinking is asked for, see `socratic_bench.models.bedrock.thinking`.
+from socratic_bench.types import doc
+
+# How thinking is asked for, see `socratic_bench.models.bedrock.request`.
 ThinkingForm = Literal[
     "budget", "adaptive", "reasoning_effort", "reasoning", "nova", "reasoning_config"
 ]
+
+
+class Capabilities(Struct, frozen=True, kw_only=True):
+    """What a model takes."""
+
+    system: Annotated[
+        bool, doc("system prompts; otherwise the text opens the first user message")
+    ] = True
+    tools: Annotated[bool, doc("tools of any kind")] = True
+    forced_tool: Annotated[
+        bool, doc("a tool choice that names a tool; otherwise JSON is asked for in words")
+    ] = True
+    streaming: Annotated[bool, doc("ConverseStream; otherwise Converse")] = True
+    streamed_tools: Annotated[
+        bool, doc("tool calls in a stream; otherwise Converse is called for them")
+    ] = True
+    prompt_cache: Annotated[bool, doc("cache points")] = True
+    cache_minimum: Annotated[
+        int, Meta(ge=0, description="the fewest tokens of a prefix that is cached")
+    ] = 1024
+    temperature: Annotated[bool, doc("a temperature of the user's own")] = True
+    top_p: Annotated[bool, doc("a top_p of the user's own")] = True
+    both_samplings: Annotated[bool, doc("both of them in one request")] = True
+    thinking: Annotated[
+        ThinkingForm | None, doc("how the model is asked to think; null if it cannot be asked")
+    ] = "budget"
+
+    def streams(self, arguments: Mapping[str, Any]) -> bool:
+        """Whether the answer to a request of these arguments is streamed."""
+        return self.streaming and (self.streamed_tools or "toolConfig" not in arguments)
+
+    def without(self, field: str) -> "Capabilities":
+        """The same with `field` known to be refused."""
+        return replace(self, **{field: False})
 
 
 class Family(Struct, frozen=True, kw_only=True):
@@ -38,6 +75,15 @@ def family_of(model_id: str) -> Family | None:
     starts = ((start, row) for row in _table()["families"] for start in row["starts"])
     known = [(len(start), row) for start, row in starts if name.startswith(start)]
     return _family(max(known, key=lambda found: found[0])[1]) if known else None
+
+
+def capabilities_of(model_id: str) -> Capabilities:
+    """What the table says of a model id, profile id or ARN; an unknown model takes everything."""
+    family = family_of(model_id)
+    if family is None:
+        return Capabilities()
+    lacks: dict[str, Any] = dict.fromkeys(family.lacks, False)
+    return Capabilities(**lacks, thinking=family.thinking, cache_minimum=family.cache_minimum)
 
 
 def line_of(model_id: str) -> str | None:

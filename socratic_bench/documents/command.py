@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
+from socratic_bench.catalogue.models import Capabilities
 from socratic_bench.catalogue.prices import PriceSource, Rates
 from socratic_bench.documents.schemas import Document
-from socratic_bench.models.bedrock.capabilities import Capabilities
 from socratic_bench.types import doc
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from socratic_bench.errors import ModelError
-from socratic_bench.models.bedrock.kinds import ERROR_KINDS
+from socratic_bench.models.bedrock.error_table import ERROR_KINDS
 from socratic_bench.models.cancel_token import CancelToken
 from socratic_bench.models.rate_window import (
     ACTIVE,

@@ -14,7 +14,7 @@ from socratic_bench.documents.dry_run import DryRunDocument, Expectation, Foreca
 from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.judging.judge import Judge
 from socratic_bench.judging.jury import Jury, jury_of
-from socratic_bench.models.bedrock.observed import ObservedCapabilities, Options
+from socratic_bench.models.bedrock.capabilities import ObservedCapabilities, Options
 from socratic_bench.models.providers import load_provider
 from socratic_bench.ports.benchmark import EpisodeResult, Length, PlayItem
 from socratic_bench.ports.provider import Model
@@ -390,7 +390,7 @@ class Forecaster:
         """Have the service count the largest request of each model that is new; whether it did."""
         if config.offline or config.provider != BEDROCK:
             return False
-        from socratic_bench.models.bedrock.counting import count_tokens
+        from socratic_bench.models.bedrock.account import count_tokens
 
         place = _place(config)
         new = {

@@ -10,12 +10,21 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from socratic_bench.catalogue.cache_pricing import Part, PrefixCache
-from socratic_bench.models.bedrock.answers import read_message
-from socratic_bench.models.bedrock.cache_points import caches_system
-from socratic_bench.models.bedrock.capabilities import Capabilities, dropped_field
-from socratic_bench.models.bedrock.observed import ObservedCapabilities, Options, ShapedRequest
-from socratic_bench.models.bedrock.sizes import CHARACTERS, request_parts, text_tokens
-from socratic_bench.models.bedrock.wire import Wire
+from socratic_bench.catalogue.models import Capabilities
+from socratic_bench.models.bedrock.capabilities import (
+    ObservedCapabilities,
+    Options,
+    ShapedRequest,
+    dropped_field,
+)
+from socratic_bench.models.bedrock.converse import read_message
+from socratic_bench.models.bedrock.request import (
+    CHARACTERS_PER_TOKEN,
+    Wire,
+    caches_system,
+    estimated_tokens,
+    request_parts,
+)
 from socratic_bench.models.budget import Budget, Reservation
 from socratic_bench.models.call_errors import explained
 from socratic_bench.ports.benchmark import Length
@@ -76,7 +85,7 @@ class Emulated(Struct, frozen=True):
         )
         if error is None:
             return None
-        from socratic_bench.models.bedrock.error_kinds import answered_kind
+        from socratic_bench.models.bedrock.errors import answered_kind
 
         return answered_kind(error.name, error.message, error.status, model_id=self.model_id)
 
@@ -102,9 +111,11 @@ class Expected(Struct, frozen=True):
         if key.role == JUDGE:
             return self._verdict(arguments, request, key)
         most = request.config.max_tokens
-        text = self.plan.episode.expected_reply(key.role, self.length)[: most * CHARACTERS]
+        text = self.plan.episode.expected_reply(key.role, self.length)[
+            : most * CHARACTERS_PER_TOKEN
+        ]
         thought = (request.config.thinking_budget_tokens or 0) * THINKING_SHARE[self.length]
-        tokens = round(text_tokens(text) * self.scale + thought)
+        tokens = round(estimated_tokens(text) * self.scale + thought)
         return ExpectedReply(Message.assistant(text), "end_turn", min(most, max(1, tokens)))
 
     def _verdict(self, arguments: Wire, request: Request, key: CallKey) -> ExpectedReply:
@@ -115,7 +126,7 @@ class Expected(Struct, frozen=True):
             rubric = self.plan.rubric_of(key.index)
             assert rubric is not None  # noqa: S101 -- judges have one
             verdict = expected_verdict(rubric, reason)
-        tokens = round(text_tokens(json.dumps(verdict)) * self.scale)
+        tokens = round(estimated_tokens(json.dumps(verdict)) * self.scale)
         tools = arguments.get("toolConfig", {}).get("tools", ())
         if not tools:
             return ExpectedReply(Message.assistant(json.dumps(verdict)), "end_turn", tokens)
@@ -245,7 +256,7 @@ class SimulatedModel(Struct, kw_only=True):
             kind = self.reply_model.refuses(shaped)
             if kind is None:
                 return shaped, reservation
-            dropped = dropped_field(kind.code, kind.message, shaped.can)
+            dropped = dropped_field(kind.code, kind.message, shaped.capabilities)
             if dropped:
                 refused.append(dropped)
             learn = partial(self._learn, request, tuple(refused), reservation)
@@ -269,4 +280,4 @@ class SimulatedModel(Struct, kw_only=True):
 
     @property
     def _can(self) -> Capabilities:
-        return self.options.limit(self.seen.now)
+        return self.options.limited(self.seen.now)

@@ -14,7 +14,7 @@ from socratic_bench.models.bedrock.transport import (
     SECRET_HEADERS,
     AnswerTooLargeError,
     UnsendableError,
-    carried,
+    unwrapped_error,
 )
 
 # Every exception that a call can raise: anything else is a defect.
@@ -120,7 +120,7 @@ def _with_full_stop(message: str) -> str:
 
 def _cause(error: Exception) -> Exception:
     """The exception behind an error: why there are no credentials, or what the SDK has wrapped."""
-    return carried(error.cause if isinstance(error, CredentialsError) else error)
+    return unwrapped_error(error.cause if isinstance(error, CredentialsError) else error)
 
 
 def _is_transient(error: Exception) -> bool:

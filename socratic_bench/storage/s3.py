@@ -31,7 +31,7 @@ from socratic_bench.models.bedrock.credentials import (
     learn_credentials,
     make_ready,
 )
-from socratic_bench.models.bedrock.data import make_client, new_session
+from socratic_bench.models.bedrock.session import make_client, new_session
 from socratic_bench.models.bedrock.transport import UnsendableError
 from socratic_bench.ports.store import StoredObject
 from socratic_bench.settings import prefix_problems

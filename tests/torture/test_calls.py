@@ -410,10 +410,10 @@ class Finder(importlib.abc.MetaPathFinder):
 sys.meta_path.insert(0, Finder())
 """
 DEFECTS = {
-    "whole answer": ("socratic_bench.models.bedrock.sending", "WireRequest._whole_response"),
-    "event": ("socratic_bench.models.bedrock.streamed", "StreamedAnswer.add"),
-    "answer": ("socratic_bench.models.bedrock.answers", "read_message"),
-    "headers": ("socratic_bench.models.bedrock.data", "learn_headers"),
+    "whole answer": ("socratic_bench.models.bedrock.converse", "ConverseCall._whole_response"),
+    "event": ("socratic_bench.models.bedrock.converse", "StreamedAnswer.fields"),
+    "answer": ("socratic_bench.models.bedrock.converse", "read_message"),
+    "headers": ("socratic_bench.models.bedrock.session", "learn_headers"),
     "session": ("socratic_bench.models.bedrock.credentials", "learn"),
     "signing": ("socratic_bench.models.bedrock.session", "signs_with_token"),
 }

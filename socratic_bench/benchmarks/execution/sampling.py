@@ -14,7 +14,7 @@ from socratic_bench.settings.files import is_folder
 from socratic_bench.settings.table import table
 
 # By level, the budget of thinking. A model that has levels of effort instead is asked for the one
-# of this name: see `socratic_bench.models.bedrock.thinking`.
+# of this name: see `socratic_bench.models.bedrock.request`.
 THINKING_TOKENS: dict[Level, int] = {"low": 1024, "medium": 2048, "high": 4096}
 # Ways to ask for thinking that are the same at several levels.
 _ALIKE: dict[ThinkingForm, str] = {

@@ -1,53 +1,82 @@
-"""Whose credentials calls go with, the role that is taken for them, and what the account may have
-of a model: best effort, each by a request with one short try.
+"""What is known of an account: whose the credentials are, its quotas, and counts of tokens.
+
+All of it is best effort, each by a request with one short try.
 """
 
 import os
+import re
+import threading
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import wait
+from functools import partial
 from typing import Any
 
 from botocore.exceptions import NoCredentialsError
 from botocore.session import Session
 
+from socratic_bench.catalogue.models import base_id
+from socratic_bench.concurrency import start_thread
 from socratic_bench.errors import CheckName, CheckResult, CheckStatus, ModelError
 from socratic_bench.models.bedrock.credentials import make_ready
-from socratic_bench.models.bedrock.error_kinds import TRANSLATED, error_kind
-from socratic_bench.models.bedrock.quota_names import quotas_by_model
+from socratic_bench.models.bedrock.errors import TRANSLATED, error_kind
+from socratic_bench.models.bedrock.request import Wire
 from socratic_bench.models.bedrock.session import (
     BEARER_TOKEN,
     Endpoint,
     configured_endpoint,
     is_aws,
     open_session,
+    runtime_client,
     single_try_client,
 )
-from socratic_bench.ports.provider import Quota
+from socratic_bench.ports.provider import AnswerTimeoutError, Quota
 from socratic_bench.settings import OFFLINE_REGION, CoreConfig
 
 MAX_WAIT_S = 5
-PAGE = 100
-MOST_PAGES = 50  # Bedrock has some 15 pages of quotas
-STS, QUOTAS = "sts", "service-quotas"
-_NAMES = {STS: "AWS STS", QUOTAS: "Service Quotas"}
-_VARIABLES = {STS: "AWS_ENDPOINT_URL_STS", QUOTAS: "AWS_ENDPOINT_URL_SERVICE_QUOTAS"}
+PAGE_SIZE = 100
+MAX_PAGES = 50  # Bedrock has some 15 pages of quotas
+COUNT_WAIT_S = 2.0
 
-_IGNORED = "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"
-_UNNEEDED = {
-    STS: "A run does not need to know it. To have it told, let AWS STS be reached "
+_STS, _QUOTAS = "sts", "service-quotas"
+_SERVICE_NAMES = {_STS: "AWS STS", _QUOTAS: "Service Quotas"}
+_ENDPOINT_VARIABLES = {
+    _STS: "AWS_ENDPOINT_URL_STS",
+    _QUOTAS: "AWS_ENDPOINT_URL_SERVICE_QUOTAS",
+}
+_NOT_NEEDED = {
+    _STS: "A run does not need to know it. To have it told, let AWS STS be reached "
     "(AWS_ENDPOINT_URL_STS) and allow sts:GetCallerIdentity.",
-    QUOTAS: "A run does not need to know them. To have them told, let Service Quotas be reached "
+    _QUOTAS: "A run does not need to know them. To have them told, let Service Quotas be reached "
     "(AWS_ENDPOINT_URL_SERVICE_QUOTAS) and allow servicequotas:ListServiceQuotas.",
 }
+
+# Such as "Cross-region model inference tokens per minute for Anthropic Claude Sonnet 4.5 V1".
+_QUOTA_NAME = re.compile(
+    r"(?P<way>on-demand|global cross-region|cross-region)(?: model inference| InvokeModel)? "
+    r"(?P<unit>requests|tokens) per minute for (?P<model>.+)",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"v\d+|[a-z]+|\d+")
+_DATE = re.compile(r"\d{8}")
+# Words that a quota's name for a model may have and its id may lack, or the other way round.
+_OPTIONAL_WORDS = frozenset(("ai", "amazon", "anthropic", "cohere", "meta", "mistral", "v1"))
+
+# What CountTokens takes of a request.
+_COUNTED_FIELDS = ("messages", "system", "toolConfig", "additionalModelRequestFields")
+# Families that have the operation. It takes no inference profiles, so their model is named.
+_COUNTING_FAMILIES = ("anthropic.claude", "emulator.")
+_COUNT_OPERATION = "bedrock-runtime.CountTokens"
+_COUNT_ERRORS = (*TRANSLATED, ModelError, KeyError, TypeError, AttributeError)
 
 
 def identities(config: CoreConfig) -> Iterator[CheckResult]:
     """Whose the credentials are; and the role's, if one is taken for calls."""
     if config.offline:
-        yield _finding("credentials", "ok", "none", "the embedded endpoint needs none")
+        yield _check_result("credentials", "ok", "none", "the embedded endpoint needs none")
         return
     if os.environ.get(BEARER_TOKEN) and not config.assume_role_arn:
-        said = f"{BEARER_TOKEN} is set: an API key signs, and AWS STS cannot tell whose it is"
-        yield _finding("credentials", "unknown", "API key", said)
+        message = f"{BEARER_TOKEN} is set: an API key signs, and AWS STS cannot tell whose it is"
+        yield _check_result("credentials", "unknown", "API key", message)
         return
     yield _identity("credentials", config, None)
     if config.assume_role_arn:
@@ -55,24 +84,140 @@ def identities(config: CoreConfig) -> Iterator[CheckResult]:
 
 
 def quotas(config: CoreConfig, model_ids: Sequence[str]) -> Mapping[str, Quota]:
-    """What the account may have of the models. Raises `ModelError`."""
+    """The account's quotas of the models. Raises `ModelError`."""
     if config.offline:
         return {}
     try:
         rows = _quota_rows(config)
     except TRANSLATED as error:
-        told = error_kind(error, model_id=_NAMES[QUOTAS]).error
-        told.hint = _UNNEEDED[QUOTAS]
-        raise told from error
+        failure = error_kind(error, model_id=_SERVICE_NAMES[_QUOTAS]).error
+        failure.hint = _NOT_NEEDED[_QUOTAS]
+        raise failure from error
     return quotas_by_model(rows, model_ids)
+
+
+def quotas_by_model(
+    rows: Sequence[Mapping[str, Any]], model_ids: Sequence[str]
+) -> dict[str, Quota]:
+    """The quotas of each model for the way in which its id is called; empty if no row names it.
+
+    Service Quotas writes models' names for people, and not their ids.
+    """
+    return {model_id: Quota(**dict(_quota_fields(rows, model_id))) for model_id in model_ids}
+
+
+class TokenCounts:
+    """Input tokens by model id, of the requests that were counted in time; `n_sent`: how many
+    requests were sent for it. Safe to use from several threads.
+    """
+
+    def __init__(self) -> None:
+        self.tokens: dict[str, int] = {}
+        self.n_sent = 0
+        self._lock = threading.Lock()
+        self._is_over = False
+
+    def note_request(self, **_event: object) -> None:
+        """Note a request that is about to be sent; stop it once nobody waits for it."""
+        with self._lock:
+            if self._is_over:
+                raise AnswerTimeoutError(_COUNT_OPERATION, COUNT_WAIT_S)
+            self.n_sent += 1
+
+    def add(self, model_id: str, tokens: int) -> None:
+        with self._lock:
+            if tokens > 0 and not self._is_over:
+                self.tokens[model_id] = tokens
+
+    def end(self) -> None:
+        """Take nothing more."""
+        with self._lock:
+            self._is_over = True
+
+
+def count_tokens(
+    requests: Mapping[str, Wire], *, region: str, assume_role_arn: str | None
+) -> TokenCounts:
+    """Have the service count the requests, by model id, as far as it does so in time.
+
+    That is free of charge.
+    """
+    countable = {
+        model_id: wire
+        for model_id, wire in requests.items()
+        if base_id(model_id).startswith(_COUNTING_FAMILIES)
+    }
+    counts = TokenCounts()
+    if not countable:
+        return counts
+    endpoint = Endpoint(region=region, assume_role_arn=assume_role_arn, call_timeout_s=COUNT_WAIT_S)
+
+    def count(client: Any, model_id: str, arguments: Wire) -> None:  # noqa: ANN401 -- the SDK's
+        body = {name: arguments[name] for name in _COUNTED_FIELDS if name in arguments}
+        try:
+            answer = client.count_tokens(modelId=base_id(model_id), input={"converse": body})
+            counts.add(model_id, answer["inputTokens"])
+        except _COUNT_ERRORS:
+            return
+
+    def count_all() -> None:
+        try:
+            session = open_session(endpoint)
+            client = runtime_client(session, endpoint)
+            make_ready(session, assume_role_arn)
+        except _COUNT_ERRORS:
+            return
+        client.meta.events.register(f"before-send.{_COUNT_OPERATION}", counts.note_request)
+        counting = [start_thread(partial(count, client, *item)) for item in countable.items()]
+        wait(counting, COUNT_WAIT_S)
+
+    # In a thread, so that a name server, login or proxy that hangs is not waited for.
+    wait([start_thread(count_all)], COUNT_WAIT_S * 1.5)
+    counts.end()
+    return counts
 
 
 def _quota_rows(config: CoreConfig) -> list[Mapping[str, Any]]:
     session = open_session(_endpoint(config, config.assume_role_arn))
-    client = _client(session, QUOTAS, config.region or OFFLINE_REGION)
+    client = _client(session, _QUOTAS, config.region or OFFLINE_REGION)
     if client is None:
-        raise ModelError(_unasked(QUOTAS), code="unknown", end_reason="unavailable")
+        raise ModelError(_not_called(_QUOTAS), code="unknown", end_reason="unavailable")
     return [*_rows(client)]
+
+
+def _rows(client: Any) -> Iterator[Mapping[str, Any]]:  # noqa: ANN401 -- the SDK's
+    next_page: dict[str, str] = {}
+    for _ in range(MAX_PAGES):
+        page = client.list_service_quotas(ServiceCode="bedrock", MaxResults=PAGE_SIZE, **next_page)
+        yield from page.get("Quotas", ())
+        if not page.get("NextToken"):
+            return
+        next_page = {"NextToken": page["NextToken"]}
+
+
+def _quota_fields(rows: Sequence[Mapping[str, Any]], model_id: str) -> Iterator[tuple[str, float]]:
+    """Name and value of each quota of the model."""
+    words, way = _words(_DATE.sub("", base_id(model_id))), _way(model_id)
+    for row in rows:
+        name = _QUOTA_NAME.fullmatch(str(row.get("QuotaName", "")))
+        value = row.get("Value")
+        if name is None or not isinstance(value, int | float):
+            continue
+        if name["way"].lower() == way and _words(name["model"]) == words:
+            yield f"{name['unit'].lower()}_per_minute", float(value)
+
+
+def _way(model_id: str) -> str:
+    name = model_id.rpartition("/")[2]
+    if name == base_id(model_id):
+        return "on-demand"
+    return "global cross-region" if name.startswith("global.") else "cross-region"
+
+
+def _words(name: str) -> list[str]:
+    """The words that distinguish models, sorted; without the number behind an id's colon."""
+    words = _WORD.findall(name.lower().partition(":")[0])
+    return sorted(word for word in words if word not in _OPTIONAL_WORDS)
 
 
 def _identity(check: CheckName, config: CoreConfig, role_arn: str | None) -> CheckResult:
@@ -82,11 +227,11 @@ def _identity(check: CheckName, config: CoreConfig, role_arn: str | None) -> Che
         make_ready(session, role_arn)
         if session.get_credentials() is None:
             return _failed_check(check, subject, NoCredentialsError())
-        client = _client(session, STS, config.region or OFFLINE_REGION)
+        client = _client(session, _STS, config.region or OFFLINE_REGION)
         if client is None:
-            return _finding(check, "unknown", subject, _unasked(STS))
-        told = client.get_caller_identity()
-        return _finding(check, "ok", str(told["Arn"]), f"account {told['Account']}")
+            return _check_result(check, "unknown", subject, _not_called(_STS))
+        caller = client.get_caller_identity()
+        return _check_result(check, "ok", str(caller["Arn"]), f"account {caller['Account']}")
     except ModelError as error:
         return CheckResult.of(check, "failed", subject, error)
     except (*TRANSLATED, KeyError, TypeError) as error:
@@ -96,31 +241,19 @@ def _identity(check: CheckName, config: CoreConfig, role_arn: str | None) -> Che
 def _failed_check(check: CheckName, subject: str, error: Exception) -> CheckResult:
     """Credentials that are refused fail; a run does not need to know whose they are."""
     if isinstance(error, (KeyError, TypeError)):
-        said = "what answers in the place of AWS STS does not say whose they are"
-        return _finding(check, "unknown", subject, said)
-    told = error_kind(error, model_id=_NAMES[STS]).error
-    status: CheckStatus = "failed" if told.end_reason == "credentials" else "unknown"
+        message = "what answers in the place of AWS STS does not say whose they are"
+        return _check_result(check, "unknown", subject, message)
+    failure = error_kind(error, model_id=_SERVICE_NAMES[_STS]).error
+    status: CheckStatus = "failed" if failure.end_reason == "credentials" else "unknown"
     if status == "unknown":
-        told.hint = _UNNEEDED[STS]
-    return CheckResult.of(check, status, subject, told)
-
-
-def _rows(client: Any) -> Iterator[Mapping[str, Any]]:  # noqa: ANN401 -- the SDK's
-    more: dict[str, str] = {}
-    for _ in range(MOST_PAGES):
-        page = client.list_service_quotas(ServiceCode="bedrock", MaxResults=PAGE, **more)
-        yield from page.get("Quotas", ())
-        if not page.get("NextToken"):
-            return
-        more = {"NextToken": page["NextToken"]}
+        failure.hint = _NOT_NEEDED[_STS]
+    return CheckResult.of(check, status, subject, failure)
 
 
 def _client(session: Session, service: str, region: str) -> Any:  # noqa: ANN401 -- the SDK makes its classes while it runs
-    """`None` if models are called at another endpoint than AWS's own and the service is not: what
-    that endpoint is called with says nothing of an account there.
+    """`None` if models are called at an endpoint that is not AWS's own, and the service is not: the
+    credentials for that endpoint say nothing of an account at AWS.
     """
-    if _is_known_elsewhere(service):
-        return None
     client = single_try_client(session, service, region, MAX_WAIT_S)
     runtime = configured_endpoint(region)
     if runtime and not is_aws(runtime) and is_aws(client.meta.endpoint_url):
@@ -128,23 +261,16 @@ def _client(session: Session, service: str, region: str) -> Any:  # noqa: ANN401
     return client
 
 
-def _is_known_elsewhere(service: str) -> bool:
-    """Whether variables alone tell it; to make a client takes longer."""
-    runtime = os.environ.get("AWS_ENDPOINT_URL_BEDROCK_RUNTIME")
-    told = not any(map(os.environ.get, ("AWS_ENDPOINT_URL", _IGNORED, _VARIABLES[service])))
-    return bool(told and runtime and not is_aws(runtime))
-
-
 def _endpoint(config: CoreConfig, role_arn: str | None) -> Endpoint:
     return Endpoint(region=config.region or OFFLINE_REGION, assume_role_arn=role_arn)
 
 
-def _unasked(service: str) -> str:
+def _not_called(service: str) -> str:
     return (
-        f"{_NAMES[service]} was not asked: models are called at an endpoint that is not AWS's own, "
-        f"and {_VARIABLES[service]} is not set"
+        f"{_SERVICE_NAMES[service]} was not asked: models are called at an endpoint that is not "
+        f"AWS's own, and {_ENDPOINT_VARIABLES[service]} is not set"
     )
 
 
-def _finding(check: CheckName, status: CheckStatus, subject: str, message: str) -> CheckResult:
+def _check_result(check: CheckName, status: CheckStatus, subject: str, message: str) -> CheckResult:
     return CheckResult(check=check, status=status, subject=subject, message=message)

@@ -1,60 +1,22 @@
-"""Knows which request fields a model takes, and the words by which the service refuses one."""
+"""Which request fields a model takes: what the table says, less what it has refused so far, less
+what a run leaves out; and the words by which the service refuses a field.
+"""
 
 import json
 import re
-from collections.abc import Mapping
-from functools import cache
+import threading
+from collections.abc import Mapping, Sequence
+from functools import cache, reduce
 from pathlib import Path
-from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 from msgspec.structs import replace
 
-from socratic_bench.catalogue.models import ThinkingForm, family_of
-from socratic_bench.types import doc
-
-
-class Capabilities(Struct, frozen=True, kw_only=True):
-    """What a model takes."""
-
-    system: Annotated[
-        bool, doc("system prompts; otherwise the text opens the first user message")
-    ] = True
-    tools: Annotated[bool, doc("tools of any kind")] = True
-    forced_tool: Annotated[
-        bool, doc("a tool choice that names a tool; otherwise JSON is asked for in words")
-    ] = True
-    streaming: Annotated[bool, doc("ConverseStream; otherwise Converse")] = True
-    streamed_tools: Annotated[
-        bool, doc("tool calls in a stream; otherwise Converse is called for them")
-    ] = True
-    prompt_cache: Annotated[bool, doc("cache points")] = True
-    cache_minimum: Annotated[
-        int, Meta(ge=0, description="the fewest tokens of a prefix that is cached")
-    ] = 1024
-    temperature: Annotated[bool, doc("a temperature of the user's own")] = True
-    top_p: Annotated[bool, doc("a top_p of the user's own")] = True
-    both_samplings: Annotated[bool, doc("both of them in one request")] = True
-    thinking: Annotated[
-        ThinkingForm | None, doc("how the model is asked to think; null if it cannot be asked")
-    ] = "budget"
-
-    def streams(self, arguments: Mapping[str, Any]) -> bool:
-        """Whether the answer to a request of these arguments is streamed."""
-        return self.streaming and (self.streamed_tools or "toolConfig" not in arguments)
-
-    def without(self, field: str) -> "Capabilities":
-        """The same with `field` known to be refused."""
-        return replace(self, **{field: False})
-
-
-class Refusal(Struct, frozen=True):
-    """Words by which the service refuses a field, in errors of these codes (see `ERROR_KINDS`)."""
-
-    field: str
-    codes: tuple[str, ...]
-    pattern: str
-
+from socratic_bench.catalogue.models import Capabilities, capabilities_of
+from socratic_bench.models.bedrock.request import Wire, converse_arguments
+from socratic_bench.ports.provider import ErrorKind, RefusedField
+from socratic_bench.settings import CoreConfig
+from socratic_bench.types import Request
 
 # Fields that the program adds by itself and can leave out.
 OWN_FIELDS = (
@@ -63,17 +25,87 @@ OWN_FIELDS = (
 )
 
 
-def capabilities_of(model_id: str) -> Capabilities:
-    """What the table says of a model id, profile id or ARN; an unknown model takes everything."""
-    family = family_of(model_id)
-    if family is None:
-        return Capabilities()
-    lacks: dict[str, Any] = dict.fromkeys(family.lacks, False)
-    return Capabilities(**lacks, thinking=family.thinking, cache_minimum=family.cache_minimum)
+class Options(Struct, frozen=True, kw_only=True):
+    """What every request of a run has or lacks: `metadata` goes with each."""
+
+    stream: bool = True
+    prompt_cache: bool = True
+    metadata: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, config: CoreConfig) -> "Options":
+        return cls(
+            stream=config.stream, prompt_cache=config.prompt_cache, metadata=config.request_metadata
+        )
+
+    def limited(self, capabilities: Capabilities) -> Capabilities:
+        """What the run uses of a model's capabilities."""
+        if not self.stream:
+            capabilities = capabilities.without("streaming")
+        return capabilities if self.prompt_cache else capabilities.without("prompt_cache")
+
+
+class ShapedRequest(Struct, frozen=True):
+    """The arguments of a request to a model that takes so much."""
+
+    capabilities: Capabilities
+    arguments: Wire
+
+    @property
+    def is_streamed(self) -> bool:
+        return self.capabilities.streams(self.arguments)
+
+
+class ObservedCapabilities:
+    """What one model takes: `now` shrinks by what it refuses, which `refused` holds by field.
+
+    Safe to use from several threads.
+    """
+
+    def __init__(self, model_id: str) -> None:
+        self.now = capabilities_of(model_id)
+        self.refused: Mapping[str, RefusedField] = {}
+        self._model_id = model_id
+        self._lock = threading.Lock()
+
+    def shaped(
+        self, request: Request, options: Options, lacking: Sequence[str] = ()
+    ) -> ShapedRequest:
+        """The request as the model takes it and a run wants it, without the fields `lacking`."""
+        capabilities = options.limited(reduce(Capabilities.without, lacking, self.now))
+        if request.temperature_if_taken is None:
+            capabilities = capabilities.without("temperature")
+        arguments = converse_arguments(self._model_id, request, capabilities, options.metadata)
+        return ShapedRequest(capabilities, arguments)
+
+    def learn(self, refused: Sequence[str]) -> None:
+        """Leave these fields out from now on."""
+        with self._lock:
+            self.now = reduce(Capabilities.without, refused, self.now)
+
+    def mended(self, kind: ErrorKind, assumed: Capabilities) -> ErrorKind | None:
+        """The same kind, marked as mended, if the error refuses a field that was `assumed` to be
+        taken and that is left out from now on; `None` for any other error.
+        """
+        field = dropped_field(kind.code, kind.message, assumed)
+        if field is None:
+            return None
+        notice = _notice(self._model_id, field, kind)
+        with self._lock:
+            if getattr(self.now, field):
+                self.now = self.now.without(field)
+                self.refused = {**self.refused, field: RefusedField(kind.code, notice)}
+        return replace(kind, mended=field, notice=notice)
+
+
+def dropped_field(code: str, message: str, assumed: Capabilities) -> str | None:
+    """Which of `OWN_FIELDS`, `assumed` to be taken, an error of the service refuses."""
+    field = refused_field(code, message)
+    return field if field in OWN_FIELDS and getattr(assumed, field) else None
 
 
 def refused_field(code: str, message: str) -> str | None:
-    """The field that an error of the service refuses: a capability, or a setting of the user's."""
+    """Which field an error of the service refuses: a capability, or a setting of the user's."""
     return next(
         (
             refusal.field
@@ -84,16 +116,27 @@ def refused_field(code: str, message: str) -> str | None:
     )
 
 
-def dropped_field(code: str, message: str, tried: Capabilities) -> str | None:
-    """The field of the program's own that was `tried` and that an error of the service refuses."""
-    refused = refused_field(code, message)
-    return refused if refused in OWN_FIELDS and getattr(tried, refused) else None
+class _Refusal(Struct, frozen=True):
+    """Words by which the service refuses a field, in errors of these codes (see `ERROR_KINDS`)."""
+
+    field: str
+    codes: tuple[str, ...]
+    pattern: str
 
 
 @cache
-def _refusals() -> tuple[Refusal, ...]:
+def _refusals() -> tuple[_Refusal, ...]:
     rows = json.loads(Path(__file__).with_name("refusals.json").read_bytes())["refusals"]
     return tuple(
-        Refusal(row["field"], tuple(row.get("codes", ("invalid_request",))), row["says"])
+        _Refusal(row["field"], tuple(row.get("codes", ("invalid_request",))), row["says"])
         for row in rows
     )
+
+
+def _notice(model_id: str, field: str, kind: ErrorKind) -> str:
+    if kind.code == "access_denied" and field == "streaming":
+        return (
+            f"Streaming of {model_id} is denied (bedrock:InvokeModelWithResponseStream): the run "
+            "goes on without it."
+        )
+    return f"{model_id} refuses {field.replace('_', ' ')}: the run goes on without it."

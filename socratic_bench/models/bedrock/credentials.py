@@ -1,42 +1,66 @@
-"""Asks the SDK for credentials separately from the calls that they sign, so that a failure there is
-reported as such: nothing was sent to a model.
+"""Gets credentials from the SDK apart from the calls that they sign, and names what fails there.
+
+A failure is reported as that of the credentials: nothing was sent to a model. Whatever the SDK gets
+becomes a known secret, which is masked in all that leaves the program.
 """
 
 import json
 import os
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
+import botocore.credentials
 from botocore import exceptions as sdk
-from botocore.credentials import DeferredRefreshableCredentials
+from botocore.credentials import DeferredRefreshableCredentials, ProcessProvider
 from botocore.parsers import ResponseParserError
 from botocore.session import Session
 from urllib3.exceptions import HTTPError
 
-from socratic_bench.models.bedrock.credential_process import PLAIN, ProgramError, frozen
 from socratic_bench.models.bedrock.transport import (
     AnswerTooLargeError,
     UnsendableError,
-    carried,
-    named,
+    typed_error,
+    unwrapped_error,
 )
 from socratic_bench.redaction import learn
 
-# What the SDK's own code raises where it looks for credentials, and nothing else runs in there. The
-# plain ones: a file cannot be read or written, new credentials have expired already, nobody is
-# there to type a code.
-_RAISED = (
+# What the SDK's code raises over files and JSON of another form than it expects, files that are
+# missing or cannot be written, and new credentials that have expired already.
+_PLAIN_ERRORS = (
+    *(ValueError, ArithmeticError, RuntimeError, OSError),
+    *(AttributeError, LookupError, TypeError),
+)
+_NO_JSON = (json.JSONDecodeError, UnicodeDecodeError, RecursionError, AttributeError, TypeError)
+_SETTINGS_FILES = ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE")
+
+
+class ProgramError(Exception):
+    """The program of a profile's `credential_process` gave no credentials.
+
+    The message names the program without its arguments, which may be secret; `cause` is what the
+    SDK raised.
+    """
+
+    def __init__(self, command: object, profile: str, cause: Exception) -> None:
+        super().__init__(" ".join(["credential_process", *_program(command), "of", profile]))
+        self.cause = cause
+
+
+# What the SDK's code raises while it looks for credentials; nothing else runs meanwhile.
+# `EOFError`: nobody is there to type the code of an MFA device.
+_LOOKUP_ERRORS = (
     *(sdk.BotoCoreError, sdk.ClientError, ResponseParserError, HTTPError),
     *(AnswerTooLargeError, UnsendableError, ProgramError),
-    *(*PLAIN, EOFError),
+    *(*_PLAIN_ERRORS, EOFError),
 )
-# Failures of a request to STS; all others are found before anything is sent there.
-_OF_STS = (
+# Of these, failures of a request to STS; all others happen before anything is sent there.
+_STS_ERRORS = (
     *(sdk.ClientError, sdk.ConnectionError, sdk.HTTPClientError, ResponseParserError, HTTPError),
     *(AnswerTooLargeError, UnsendableError, EOFError),
 )
-_NO_JSON = (json.JSONDecodeError, UnicodeDecodeError, RecursionError, AttributeError, TypeError)
-_PROCESS_HINT = (
+_PROGRAM_HINT = (
     "Run the command of credential_process by itself: it has to print JSON with Version 1, "
     "AccessKeyId and SecretAccessKey."
 )
@@ -61,74 +85,119 @@ class CredentialsError(Exception):
     """The SDK could get no credentials; `cause` is what it raised. `source`: where it looked."""
 
     def __init__(self, source: str, cause: Exception) -> None:
-        self.is_of_process = isinstance(cause, ProgramError)
+        self.is_of_program = isinstance(cause, ProgramError)
         if isinstance(cause, ProgramError):
             source, cause = str(cause), cause.cause
         _keep_first_line(cause)
-        said = f"{type(cause).__name__}: {cause}"
-        if self.is_of_process and isinstance(cause, _NO_JSON):
-            said = f"it printed no credentials in JSON ({said})"
-        super().__init__(f"{source}: {said}")
+        reason = f"{type(cause).__name__}: {cause}"
+        if self.is_of_program and isinstance(cause, _NO_JSON):
+            reason = f"it printed no credentials in JSON ({reason})"
+        super().__init__(f"{source}: {reason}")
         self.cause = cause
 
     @property
     def hint(self) -> str | None:
-        """What to do, where the kind of the failure does not tell it all."""
-        if self.is_of_process and not isinstance(self.cause, RuntimeError):
-            return _PROCESS_HINT
+        """What to do, where the kind of the failure does not say enough."""
+        if self.is_of_program and not isinstance(self.cause, RuntimeError):
+            return _PROGRAM_HINT
         return next((hint for kind, hint in _HINTS if isinstance(self.cause, kind)), None)
 
 
-def _keep_first_line(error: Exception) -> None:
-    """Show only the first line of a failed credential program's output, since the rest could hold
-    secrets.
-    """
-    if isinstance(error, sdk.CredentialRetrievalError):
-        whole = str(error)
-        told = str(dict(error.kwargs).get("error_msg", ""))
-        first = (told.strip().splitlines() or [""])[0]
-        error.args = (whole.removesuffix(told) + first,)
-
-
-@contextmanager
-def credentials_of(session: Session, role_arn: str | None = None) -> Iterator[None]:
-    """Where only the SDK looks for credentials of the session. Raises `CredentialsError` alone."""
-    try:
-        yield
-    except CredentialsError:
-        raise
-    except _RAISED as error:
-        cause = carried(error)
-        if type(cause) is ValueError and isinstance(named(cause), UnsendableError):
-            cause = named(cause)
-        raise CredentialsError(_source(session, role_arn, cause), cause) from error
-
-
 def make_ready(session: Session, role_arn: str | None = None) -> None:
-    """Have the SDK get or renew what it signs with, if there is something. Raises
-    `CredentialsError`; that there are none at all is the call's to say.
+    """Have the SDK get or renew the credentials that the session signs with.
+
+    Raises `CredentialsError`; a session without any credentials is left for the call to report.
     """
-    with credentials_of(session, role_arn):
+    with _lookup_errors(session, role_arn):
         credentials = session.get_credentials()
         if credentials is not None:
-            frozen(credentials)
+            credentials.get_frozen_credentials()
 
 
 def learn_credentials(session: Session, role_arn: str | None = None) -> None:
-    """Have the session load its credentials, and remember them. Raises `CredentialsError`.
+    """Have the session load its credentials, and remember them as secrets.
 
-    Those that it fetches by a call of its own are remembered when they come.
+    Credentials that it fetches by a call of its own are remembered when they come. Raises
+    `CredentialsError`.
     """
-    with credentials_of(session, role_arn):
-        found = session.get_credentials()
-        if found is None or isinstance(found, DeferredRefreshableCredentials):
+    with _lookup_errors(session, role_arn):
+        credentials = session.get_credentials()
+        if credentials is None or isinstance(credentials, DeferredRefreshableCredentials):
             return
-        keys = frozen(found)
+        keys = credentials.get_frozen_credentials()
     learn([keys.access_key, keys.secret_key, keys.token])
 
 
+def unread_settings_file() -> str | None:
+    """Which variable names a credentials file that the SDK silently ignores, such as a folder."""
+    for name in _SETTINGS_FILES:
+        path = os.environ.get(name, os.devnull)
+        full = os.path.expanduser(os.path.expandvars(path))  # noqa: PTH111 -- as the SDK does
+        if full != os.devnull and not os.path.isfile(full):  # noqa: PTH113
+            return f"{name} names no regular file, and was not read: {path}"
+    return None
+
+
+def watch_programs() -> None:
+    """Have all sessions of this process run a `credential_process` by the class below."""
+    vars(botocore.credentials).update(ProcessProvider=_ProgramProvider)
+
+
+# The stubs of the SDK leave out the method by which a provider asks its program.
+_Provider: Any = ProcessProvider
+
+
+class _ProgramProvider(_Provider):  # type: ignore[misc]
+    """The SDK's own, but it names the program in errors and remembers the credentials."""
+
+    def _retrieve_credentials_using(self, credential_process: object) -> dict[str, Any]:
+        """Also called by the SDK whenever the credentials are renewed. Raises `ProgramError`."""
+        try:
+            if not isinstance(credential_process, str) or not credential_process.strip():
+                raise _program_failure("the setting holds no command")
+            fields: dict[str, Any] = super()._retrieve_credentials_using(credential_process)
+            _check_texts(fields)
+        except (sdk.BotoCoreError, *_PLAIN_ERRORS) as error:
+            profile = f"the profile {self._profile_name}"
+            raise ProgramError(credential_process, profile, error) from error
+        learn([fields["access_key"], fields["secret_key"], fields["token"]])
+        return fields
+
+
+def _check_texts(fields: Mapping[str, Any]) -> None:
+    """The SDK itself would fail later, when it signs a request."""
+    for name in ("access_key", "secret_key", "token"):
+        if not isinstance(fields[name], str) and (fields[name] is not None or name != "token"):
+            raise _program_failure(f"the {name} is no text")
+
+
+def _program_failure(message: str) -> sdk.CredentialRetrievalError:
+    return sdk.CredentialRetrievalError(provider=ProcessProvider.METHOD, error_msg=message)
+
+
+def _program(command: object) -> list[str]:
+    """The command's first word, if it has one."""
+    text = command if isinstance(command, str) else ""
+    try:
+        return shlex.split(text)[:1]
+    except ValueError:
+        return text.split(" ")[:1]
+
+
+@contextmanager
+def _lookup_errors(session: Session, role_arn: str | None) -> Iterator[None]:
+    """Around code that only has the SDK look for credentials. Raises `CredentialsError` alone."""
+    try:
+        yield
+    except _LOOKUP_ERRORS as error:
+        cause = unwrapped_error(error)
+        if type(cause) is ValueError and isinstance(typed_error(cause), UnsendableError):
+            cause = typed_error(cause)
+        raise CredentialsError(_source(session, role_arn, cause), cause) from error
+
+
 def _source(session: Session, role_arn: str | None, error: Exception) -> str:
-    """The role that was asked for, as far as it is known."""
+    """Where credentials were looked for, with the role that was requested, if it is known."""
     try:
         role = role_arn or session.get_scoped_config().get("role_arn")
     except sdk.BotoCoreError:
@@ -136,4 +205,13 @@ def _source(session: Session, role_arn: str | None, error: Exception) -> str:
     role = role or os.environ.get("AWS_ROLE_ARN")
     if not role:
         return "Credentials"
-    return f"{'AWS STS,' if isinstance(error, _OF_STS) else 'Credentials'} for the role {role}"
+    return f"{'AWS STS,' if isinstance(error, _STS_ERRORS) else 'Credentials'} for the role {role}"
+
+
+def _keep_first_line(error: Exception) -> None:
+    """Shorten the output of a failed program, since later lines could hold secrets."""
+    if isinstance(error, sdk.CredentialRetrievalError):
+        whole = str(error)
+        output = str(dict(error.kwargs).get("error_msg", ""))
+        first = (output.strip().splitlines() or [""])[0]
+        error.args = (whole.removesuffix(output) + first,)

@@ -1,23 +1,36 @@
-"""Bedrock as a `Provider`: sends a request in the shape that its model takes, reads the answer,
+"""Bedrock as a `Provider`: sends a request in the shape that its model takes, reads the answer, and
 names what went wrong.
 """
 
+import os
+import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from botocore.session import Session
 from msgspec.structs import replace
 
+from socratic_bench.catalogue.cache_pricing import Part
+from socratic_bench.catalogue.models import Capabilities, capabilities_of
 from socratic_bench.catalogue.token_bounds import packed_schema
-from socratic_bench.errors import ModelError
-from socratic_bench.models.bedrock import answers
-from socratic_bench.models.bedrock.cache_points import caches_system
-from socratic_bench.models.bedrock.capabilities import OWN_FIELDS, Capabilities, capabilities_of
-from socratic_bench.models.bedrock.connection import ADVISED, Connection
-from socratic_bench.models.bedrock.credentials import CredentialsError
-from socratic_bench.models.bedrock.error_kinds import TRANSLATED, error_kind
-from socratic_bench.models.bedrock.observed import ObservedCapabilities, Options
-from socratic_bench.models.bedrock.sending import Response, WireRequest
+from socratic_bench.errors import ModelError, Words
+from socratic_bench.models.bedrock.capabilities import (
+    OWN_FIELDS,
+    ObservedCapabilities,
+    Options,
+)
+from socratic_bench.models.bedrock.converse import ConverseCall, read_answer
+from socratic_bench.models.bedrock.credentials import CredentialsError, make_ready
+from socratic_bench.models.bedrock.errors import TRANSLATED, error_kind
+from socratic_bench.models.bedrock.hints import HINTED_KINDS, Listing, better_hint
+from socratic_bench.models.bedrock.request import caches_system, request_parts
+from socratic_bench.models.bedrock.session import (
+    Endpoint,
+    open_session,
+    runtime_client,
+    signs_with_token,
+)
 from socratic_bench.ports.provider import (
     Answer,
     AnswerTimeoutError,
@@ -30,29 +43,107 @@ from socratic_bench.types import Request
 if TYPE_CHECKING:
     from types_boto3_bedrock_runtime import BedrockRuntimeClient
 
-    from socratic_bench.catalogue.cache_pricing import Part
+RENEWABLE = ("expired_credentials", "expired_login")
+RENEWED = "The credentials have run out: the SDK was asked for new ones."
 
 
 class FailedRequestError(Exception):
-    """A request failed by what stands as the error's cause; with it what had been tried."""
+    """A request failed by the error's cause.
+
+    `assumed` is what the model was assumed to take, `began` whether a stream had begun.
+    """
 
     def __init__(
         self,
         model_id: str,
         *,
-        tried: Capabilities,
+        assumed: Capabilities,
         client: "BedrockRuntimeClient | None",
         began: bool,
     ) -> None:
         super().__init__(model_id)
         self.model_id = model_id
-        self.tried = tried
+        self.assumed = assumed
         self.client = client
         self.began = began
 
 
+class Connection:
+    """The one client through which all models are called, with the renewal of its credentials.
+
+    It is opened at once, in `session` or in one of its own; safe to use from several threads.
+    Raises `ModelError` where the SDK's environment allows no client.
+    """
+
+    def __init__(self, endpoint: Endpoint, *, session: Session | None = None) -> None:
+        self._endpoint = endpoint
+        self._lock = threading.Lock()
+        # Held while a program gives credentials: threads of requests wait for it, and no run does.
+        self._opening = threading.Lock()
+        self._may_renew = True
+        self._listing: Listing | None = None
+        self._has_expired = False
+        self._open(session)
+
+    def current_client(self) -> "BedrockRuntimeClient":
+        """The client, with credentials that are read afresh if they have run out.
+
+        Raises `ModelError` where there are none any more.
+        """
+        if self._has_expired:
+            with self._opening:
+                if self._has_expired:
+                    self._open()
+        return self.client
+
+    def make_ready(self, client: "BedrockRuntimeClient") -> None:
+        """Get or renew the credentials that the client's next request is signed with.
+
+        Raises `CredentialsError`. A client that signs with an API key needs none.
+        """
+        if not signs_with_token(client):
+            make_ready(self._session, self._endpoint.assume_role_arn)
+
+    def note_answer(self, client: "BedrockRuntimeClient") -> None:
+        """Note that the client's credentials are good, so that they may be renewed later."""
+        if client is self.client:
+            self._may_renew = True
+
+    def renewed(self, kind: ErrorKind, client: "BedrockRuntimeClient | None") -> ErrorKind | None:
+        """The same kind, marked as mended, if the client's credentials have run out and others will
+        serve the next request; `None` for any other error.
+
+        A client that never got an answer is not replaced, so that this comes to an end.
+        """
+        if kind.code not in RENEWABLE or client is None:
+            return None
+        with self._lock:
+            if client is self.client and not self._has_expired:
+                if not self._may_renew:
+                    return None
+                self._may_renew, self._has_expired = False, True
+        return replace(kind, mended="credentials", notice=RENEWED)
+
+    def hint(self, kind: ErrorKind, cause: Exception, model_id: str) -> Words | None:
+        """See `better_hint`; it may take seconds."""
+        with self._lock:
+            # One for all failures, until the credentials are renewed.
+            self._listing = self._listing or Listing(self._session, self._endpoint)
+            listing = self._listing
+        return better_hint(kind, cause, model_id=model_id, environ=os.environ, listing=listing)
+
+    def close(self) -> None:
+        self.client.close()
+
+    def _open(self, session: Session | None = None) -> None:
+        self._session = session or open_session(self._endpoint)
+        self.client: BedrockRuntimeClient = runtime_client(self._session, self._endpoint)
+        self._listing = None
+        self._has_expired = False
+
+
 class BedrockProvider(Provider):
-    """See `Provider`. What models refuse is left out of what is sent to them from then on."""
+    """See `Provider`. A field that a model refuses is left out of what is sent to it later."""
 
     def __init__(
         self,
@@ -68,29 +159,29 @@ class BedrockProvider(Provider):
         self._observed = {} if observed is None else observed
 
     def with_options(self, options: Options) -> "BedrockProvider":
-        """One on the same connection, which shares what is seen of models."""
+        """One on the same connection, which shares what is observed of models."""
         return BedrockProvider(
             self._connection, options, monotonic_s=self._monotonic_s, observed=self._observed
         )
 
     def send(self, model_id: str, request: Request, timeout_s: float) -> Answer:
         """See `Provider.send`. Raises `FailedRequestError`."""
-        shaped = self._seen(model_id).shaped(request, self._options)
+        shaped = self._capabilities(model_id).shaped(request, self._options)
         client: BedrockRuntimeClient | None = None
-        sent: WireRequest | None = None
+        call: ConverseCall | None = None
         try:
             client = self._connection.current_client()
             self._connection.make_ready(client)
-            sent = WireRequest(
+            call = ConverseCall(
                 client, shaped.arguments, timeout_s=timeout_s, monotonic_s=self._monotonic_s
             )
-            answer = _answer(sent.response(streamed=shaped.is_streamed))
+            answer = read_answer(call.response(streamed=shaped.is_streamed))
         except (*TRANSLATED, ModelError) as error:
-            began = sent is not None and sent.began
+            began = call is not None and call.began
             raise FailedRequestError(
-                model_id, tried=shaped.can, client=client, began=began
+                model_id, assumed=shaped.capabilities, client=client, began=began
             ) from error
-        self._connection.answered(client)
+        self._connection.note_answer(client)
         temperature = shaped.arguments["inferenceConfig"].get("temperature")
         return replace(answer, temperature=temperature)
 
@@ -104,69 +195,48 @@ class BedrockProvider(Provider):
         assert isinstance(cause, Exception)  # noqa: S101 -- `send` raises it from one
         kind = error_kind(cause, model_id=error.model_id, began=error.began)
         kind = (
-            self._seen(error.model_id).mended(kind, error.tried)
+            self._capabilities(error.model_id).mended(kind, error.assumed)
             or self._connection.renewed(kind, error.client)
             or kind
         )
-        look_up = partial(self._connection.hint, kind, _root(cause), error.model_id)
-        return replace(kind, look_up=look_up if kind.code in ADVISED else None)
+        look_up = partial(self._connection.hint, kind, _sdk_error(cause), error.model_id)
+        return replace(kind, look_up=look_up if kind.code in HINTED_KINDS else None)
 
-    def sizes(self, model_id: str, request: Request) -> "Sequence[Part]":
+    def sizes(self, model_id: str, request: Request) -> Sequence[Part]:
         """See `Provider.sizes`."""
-        from socratic_bench.models.bedrock.sizes import request_parts
-
-        return request_parts(self._seen(model_id).shaped(request, self._options).arguments)
+        shaped = self._capabilities(model_id).shaped(request, self._options)
+        return request_parts(shaped.arguments)
 
     def cached_prefix(self, model_id: str, request: Request) -> Hashable | None:
         """See `Provider.cached_prefix`."""
-        if not caches_system(request, self._options.limit(self._seen(model_id).now)):
+        if not caches_system(request, self._options.limited(self._capabilities(model_id).now)):
             return None
         tool = request.tool
-        # No digest: of the same instructions, the interpreter keeps what they are compared by.
-        named = tool and (tool.name, tool.description, packed_schema(tool))
-        return (model_id, request.system, named)
+        return (
+            model_id,
+            request.system,
+            tool and (tool.name, tool.description, packed_schema(tool)),
+        )
 
     def refused_fields(self, model_id: str) -> Mapping[str, RefusedField]:
         """See `Provider.refused_fields`."""
-        return self._seen(model_id).refused
+        return self._capabilities(model_id).refused
 
     def capabilities(self, model_id: str) -> Mapping[str, tuple[bool, bool]]:
         """See `Provider.capabilities`; what a run's own options leave out counts as not taken."""
-        known, now = capabilities_of(model_id), self._seen(model_id).now
-        known, now = self._options.limit(known), self._options.limit(now)
+        known = self._options.limited(capabilities_of(model_id))
+        now = self._options.limited(self._capabilities(model_id).now)
         return {name: (getattr(known, name), getattr(now, name)) for name in OWN_FIELDS}
 
-    def _seen(self, model_id: str) -> ObservedCapabilities:
-        seen = self._observed.get(model_id)
-        if seen is None:
-            seen = ObservedCapabilities(model_id)
-            # Another thread may have been quicker.
-            seen = self._observed.setdefault(model_id, seen)
-        return seen
+    def _capabilities(self, model_id: str) -> ObservedCapabilities:
+        observed = self._observed.get(model_id)
+        # Another thread may be quicker.
+        return observed or self._observed.setdefault(model_id, ObservedCapabilities(model_id))
 
 
-def _root(error: Exception) -> Exception:
+def _sdk_error(error: Exception) -> Exception:
     """What the SDK raised."""
     if isinstance(error, CredentialsError):
         return error.cause
     cause = error.__cause__ if isinstance(error, ModelError) else None
     return cause if isinstance(cause, Exception) else error
-
-
-def _answer(response: Response) -> Answer:
-    fields = response.fields
-    message, stop_reason = answers.read_message(fields)
-    return Answer(
-        message=message,
-        stop_reason=answers.neutral(stop_reason),
-        provider_stop_reason=stop_reason,
-        usage=answers.read_usage(fields),
-        latency_ms=response.latency_ms,
-        service_latency_ms=answers.read_service_latency(fields),
-        request_id=fields.get("ResponseMetadata", {}).get("RequestId"),
-        streamed=response.streamed,
-        ttft_ms=response.ttft_ms,
-        served_model=answers.read_invoked_model(fields),
-        served_tier=answers.read_served(fields, "serviceTier", "type"),
-        served_latency_profile=answers.read_served(fields, "performanceConfig", "latency"),
-    )

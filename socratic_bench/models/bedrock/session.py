@@ -1,28 +1,48 @@
-"""SDK sessions, credentials and clients: with which identity and to which endpoint calls go."""
+"""The SDK's sessions and clients: with which identity calls go, and to which endpoint.
 
+Every credential that a session gets or sends becomes a known secret, and all sessions share one
+loader of the SDK's data files, which is quicker than the SDK's own and reads the same.
+"""
+
+import gzip
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import orjson
 from botocore.config import Config
 from botocore.credentials import (
     AssumeRoleCredentialFetcher,
     CredentialProvider,
     CredentialResolver,
     DeferredRefreshableCredentials,
+    EnvProvider,
 )
 from botocore.exceptions import BotoCoreError, ConfigParseError, NoCredentialsError, ProfileNotFound
+from botocore.handlers import add_expect_header
+from botocore.loaders import JSONFileLoader, Loader, instance_cache
 from botocore.session import Session
 from msgspec import Struct
 
 from socratic_bench.errors import ModelError
-from socratic_bench.models.bedrock.credentials import CredentialsError, learn_credentials
-from socratic_bench.models.bedrock.data import make_client, new_session
-from socratic_bench.models.bedrock.error_kinds import error_kind
-from socratic_bench.models.bedrock.transport import UnsendableError
+from socratic_bench.models.bedrock.credentials import (
+    CredentialsError,
+    learn_credentials,
+    watch_programs,
+)
+from socratic_bench.models.bedrock.errors import error_kind
+from socratic_bench.models.bedrock.transport import (
+    BoundedParsers,
+    UnsendableError,
+    bound_answers,
+    check_sendable,
+    typed_error,
+)
+from socratic_bench.redaction import learn, learn_headers
 from socratic_bench.settings import CALL_TIMEOUT_S
 from socratic_bench.version import VERSION
 
@@ -32,10 +52,25 @@ if TYPE_CHECKING:
 CONNECT_TIMEOUT_S = 10
 POOL_CONNECTIONS = 400  # kept open, once there were so many calls at a time
 ROLE_SESSION_NAME = "socratic-runner"
-SdkSession = Session  # what others pass on and need not look into
 # AWS's own endpoints, private ones included.
-AWS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
+AWS_DOMAINS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
 BEARER_TOKEN = "AWS_BEARER_TOKEN_BEDROCK"  # noqa: S105 -- the variable's name
+
+# Services that give credentials, or that are called with other secrets than a signature.
+_CREDENTIAL_SERVICES = ("sts", "sso", "sso-oidc", "signin")
+# Services whose calls are signed with the session's own credentials.
+_SIGNED_SERVICES = ("bedrock-runtime", "bedrock", "s3")
+_SECRET_FIELDS = {
+    "accesskeyid",
+    "secretaccesskey",
+    "sessiontoken",
+    "webidentitytoken",
+    "samlassertion",
+    "accesstoken",
+    "refreshtoken",
+    "idtoken",
+    "clientsecret",
+}
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
@@ -45,6 +80,41 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     url: str | None = None
     assume_role_arn: str | None = None
     call_timeout_s: float = CALL_TIMEOUT_S
+
+
+def new_session(**options: Any) -> Session:  # noqa: ANN401 -- the SDK's own
+    """A session of the SDK; `options` are those of `Session`."""
+    session = Session(**options)
+    folders = session.get_config_variable("data_path")
+    session.register_component("data_loader", _loader(folders))
+    session.register_component("response_parser_factory", BoundedParsers())
+    if os.environ.get(EnvProvider.ACCESS_KEY):
+        # The SDK would look there first, too, but prepare to look everywhere before.
+        session.register_component("credential_provider", CredentialResolver([EnvProvider()]))
+    bound_answers()
+    watch_programs()
+    # The SDK reads what answers "Expect: 100-continue" without a bound; all requests are small.
+    add_expect: Any = add_expect_header
+    session.unregister("before-call.s3", add_expect)
+    session.register("before-send", partial(_check_request, session))
+    for service in _CREDENTIAL_SERVICES:
+        session.register(f"before-parameter-build.{service}", _learn_exchange)
+        session.register(f"after-call.{service}", _learn_exchange)
+    return session
+
+
+def make_client(session: Session, service: str, **options: Any) -> Any:  # noqa: ANN401 -- the SDK makes its classes while it runs
+    """A client of the session. Raises a `BotoCoreError`, or `UnsendableError` for an address."""
+    try:
+        client = session.create_client(service, **options)
+    except ValueError as error:
+        raise typed_error(error) from error
+    try:
+        # The SDK would find a port that is none only by a call.
+        _ = urlsplit(client.meta.endpoint_url).port
+    except ValueError as error:
+        raise UnsendableError(f"{error}: {client.meta.endpoint_url}") from error
+    return client
 
 
 def open_session(endpoint: Endpoint) -> Session:
@@ -105,7 +175,7 @@ def single_try_client(
 
 def is_aws(url: str) -> bool:
     """Whether an endpoint is AWS's own, and not an emulator's, say."""
-    return (urlsplit(url).hostname or "").endswith(AWS)
+    return (urlsplit(url).hostname or "").endswith(AWS_DOMAINS)
 
 
 def signs_with_token(client: "BedrockRuntimeClient") -> bool:
@@ -126,17 +196,8 @@ def translated_errors() -> Iterator[None]:
         raise error_kind(error, model_id="Amazon Bedrock").error from error
 
 
-def _users_session(endpoint: Endpoint) -> Session:
-    arn = endpoint.assume_role_arn
-    session = _role_session(arn, endpoint.region) if arn else new_session()
-    # The SDK's own requests for credentials go to a region, too.
-    session.set_config_variable("region", endpoint.region)
-    learn_credentials(session, arn)
-    return session
-
-
 def profile_problem() -> str | None:
-    """Why the SDK's configuration files tell nothing of the active profile, if that is so."""
+    """Why the SDK's configuration files cannot be read for the active profile, if so."""
     try:
         new_session().get_scoped_config()
     except BotoCoreError as error:
@@ -145,12 +206,21 @@ def profile_problem() -> str | None:
 
 
 def profile_region() -> str | None:
-    """The region of the SDK's configuration files for the active profile, if there is one."""
+    """The active profile's region in the SDK's configuration files, if there is one."""
     try:
         region = new_session().get_config_variable("region")
     except BotoCoreError:
         return None
     return region if isinstance(region, str) else None
+
+
+def _users_session(endpoint: Endpoint) -> Session:
+    arn = endpoint.assume_role_arn
+    session = _role_session(arn, endpoint.region) if arn else new_session()
+    # The SDK's own requests for credentials go to a region, too.
+    session.set_config_variable("region", endpoint.region)
+    learn_credentials(session, arn)
+    return session
 
 
 def _stand_in_session() -> Session:
@@ -180,10 +250,10 @@ def _embedded_client(session: Session, endpoint: Endpoint, url: str) -> "Bedrock
 def _client(
     session: Session, endpoint: Endpoint, config: Config, *, url: str | None = None
 ) -> "BedrockRuntimeClient":
-    # Given once, since the SDK would put it together anew for each request.
-    named = config.merge(Config(user_agent=session.user_agent()))
+    # Otherwise the SDK would build the text anew for each request.
+    config = config.merge(Config(user_agent=session.user_agent()))
     client: BedrockRuntimeClient = make_client(
-        session, "bedrock-runtime", region_name=endpoint.region, config=named, endpoint_url=url
+        session, "bedrock-runtime", region_name=endpoint.region, config=config, endpoint_url=url
     )
     return client
 
@@ -198,7 +268,7 @@ def _config(endpoint: Endpoint, **more: Any) -> Config:  # noqa: ANN401 -- likew
         read_timeout=endpoint.call_timeout_s,
         max_pool_connections=POOL_CONNECTIONS,
         tcp_keepalive=True,
-        # A third of the SDK's work on a long dialogue; the shapes are made in `wire` alone.
+        # A third of the SDK's work on a long dialogue; `request` alone makes the shapes.
         parameter_validation=False,
         user_agent_extra=f"socratic-runner/{VERSION}",
         **more,
@@ -228,15 +298,17 @@ class _AssumeRole(CredentialProvider):
 
 
 def _role_session(role_arn: str, region: str) -> Session:
-    own = new_session()
-    own.set_config_variable("region", region)
-    learn_credentials(own)
-    credentials = own.get_credentials()
+    callers_session = new_session()
+    callers_session.set_config_variable("region", region)
+    learn_credentials(callers_session)
+    credentials = callers_session.get_credentials()
     if credentials is None:
         raise NoCredentialsError
     # The session length is left to the service: near 15 min, the SDK refreshes on every call.
     fetcher = AssumeRoleCredentialFetcher(
-        client_creator=partial(make_client, own, region_name=region, config=_one_request()),
+        client_creator=partial(
+            make_client, callers_session, region_name=region, config=_one_request()
+        ),
         source_credentials=credentials,
         role_arn=role_arn,
         extra_args={"RoleSessionName": ROLE_SESSION_NAME},
@@ -244,3 +316,64 @@ def _role_session(role_arn: str, region: str) -> Session:
     session = new_session()
     session.register_component("credential_provider", CredentialResolver([_AssumeRole(fetcher)]))
     return session
+
+
+def _check_request(session: Session, **event: Any) -> None:  # noqa: ANN401 -- the SDK's own fields
+    request = event["request"]
+    is_new = learn_headers(dict(request.headers))
+    check_sendable(request.url, request.headers)
+    if is_new and event["event_name"].split(".")[1] in _SIGNED_SERVICES:
+        learn_credentials(session)
+
+
+def _learn_exchange(**event: Any) -> None:  # noqa: ANN401 -- likewise
+    learn(_secret_fields({"params": event.get("params"), "parsed": event.get("parsed")}))
+
+
+def _secret_fields(value: object, name: str = "") -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _secret_fields(item, str(key).lower())
+    elif isinstance(value, str) and name in _SECRET_FIELDS:
+        yield value
+
+
+@cache
+def _loader(folders: str | None) -> Loader:
+    """The loader for the value of AWS_DATA_PATH, or of `data_path` in the user's configuration."""
+    paths = [
+        str(Path(os.path.expandvars(folder)).expanduser())
+        for folder in (folders or "").split(os.pathsep)
+        if folder
+    ]
+    return _QuickLoader(extra_search_paths=paths, file_loader=_Files())
+
+
+class _Files(JSONFileLoader):
+    """Reads JSON files, packed or plain, with orjson. Paths come without their endings."""
+
+    def exists(self, file_path: str) -> bool:
+        return os.path.isfile(f"{file_path}.json") or os.path.isfile(f"{file_path}.json.gz")  # noqa: PTH113
+
+    def load_file(self, file_path: str) -> Any:  # noqa: ANN401 -- any JSON
+        """The file's content, `None` if there is no such file."""
+        try:
+            return orjson.loads(Path(f"{file_path}.json").read_bytes())
+        except FileNotFoundError:
+            pass
+        try:
+            return orjson.loads(gzip.decompress(Path(f"{file_path}.json.gz").read_bytes()))
+        except FileNotFoundError:
+            return None
+
+
+class _QuickLoader(Loader):
+    """Takes every folder for a service; the SDK's own loader searches each of some 400 folders."""
+
+    @instance_cache
+    def list_available_services(self, type_name: str) -> list[str]:  # noqa: ARG002 -- the SDK's
+        names: set[str] = set()
+        for folder in self.search_paths:
+            if os.path.isdir(folder):  # noqa: PTH112 -- as the SDK does
+                names.update(entry.name for entry in os.scandir(folder) if entry.is_dir())
+        return sorted(names)

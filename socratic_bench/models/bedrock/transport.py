@@ -1,36 +1,43 @@
-"""Bounds the answers that the SDK reads, and refuses requests that it could not send safely."""
+"""Bounds the answers that the SDK reads, refuses requests that HTTP cannot carry, and gives types
+to errors for which the SDK has none.
+"""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from http.client import InvalidURL
 from typing import TYPE_CHECKING, Any
 
 import botocore.awsrequest
 from botocore.exceptions import BotoCoreError, HTTPClientError, InvalidConfigError
+from botocore.parsers import ResponseParserError, ResponseParserFactory
 
 if TYPE_CHECKING:
-    from urllib3 import HTTPResponse
+    from urllib3 import HTTPResponse  # types only: urllib3 itself is the SDK's to load
 
 ANSWER_MAX_BYTES = 32_000_000
+# JSON takes far more memory once it is parsed; prose has a comma in some sixty characters.
+ANSWER_MAX_VALUES = 1_000_000
 SECRET_HEADERS = ("Authorization", "X-Amz-Security-Token")
 
 # What the standard library and urllib3 raise over an address that is none.
 _BAD_ADDRESS = (ValueError, OverflowError, InvalidURL)
-_UNPLAIN = re.compile(rb"[^\x20-\x7e]")
+# What the SDK's parsers raise over an answer of another form, such as a number without an end.
+_PARSER_ERRORS = (ValueError, ArithmeticError, AttributeError, KeyError, TypeError, RecursionError)
+_NOT_PRINTABLE = re.compile(rb"[^\x20-\x7e]")
 _BROKEN_HEADER = re.compile(rb"\n(?![ \t])|\r(?![ \t\n])")
 _BROKEN_ADDRESS = re.compile(r"[\x00-\x20\x7f]")
 _ABOUT_ADDRESS = re.compile(r"(?i)\b(endpoint|URL|port|netloc)\b")
 
 
 class AnswerTooLargeError(Exception):
-    """An answer that was not read to its end, since it is larger than any answer needs to be."""
+    """An answer that was not read to its end, since no model needs one so large."""
 
 
 class UnsendableError(Exception):
     """A request that never left this machine, since HTTP cannot carry it.
 
-    `header` names the header whose value is at fault; the value, which may be a secret, is not in
-    the message.
+    `header` names the header whose value is at fault; the value itself, which may be a secret, is
+    not in the message.
     """
 
     def __init__(self, message: str, header: str | None = None) -> None:
@@ -39,37 +46,40 @@ class UnsendableError(Exception):
 
 
 def bound_answers() -> None:
-    """Have every session of this process read answers of bounded size only."""
+    """Have every session of this process read answers and streams up to `ANSWER_MAX_BYTES` only.
+
+    It covers what the SDK asks for by itself, too, such as credentials of STS.
+    """
     vars(botocore.awsrequest).update(AWSResponse=_BoundedResponse)
 
 
 def check_sendable(url: str, headers: Mapping[str, str | bytes]) -> None:
-    """Raise `UnsendableError` for a request with a line break, say, in its address or a header."""
+    """Raise `UnsendableError` if the address or a header has a line break or the like."""
     if _BROKEN_ADDRESS.search(url):
-        raise UnsendableError("the address of the endpoint holds a blank or a control character")
+        raise UnsendableError("the address of the endpoint has a blank or a control character")
     for name, value in headers.items():
         try:
             raw = value.encode("latin-1") if isinstance(value, str) else value
         except UnicodeEncodeError:
             raw = b"\n"
         # Credentials have printable ASCII characters only.
-        if (_UNPLAIN if name in SECRET_HEADERS else _BROKEN_HEADER).search(raw):
+        if (_NOT_PRINTABLE if name in SECRET_HEADERS else _BROKEN_HEADER).search(raw):
             problem = "a line break, or a sign that it cannot hold"
             raise UnsendableError(f"Invalid header value: {problem}, in {name}", header=name)
 
 
-def carried(error: Exception) -> Exception:
-    """The error that the SDK has put into one of its own, if it has a name here; else itself."""
-    inner = error.kwargs.get("error") if isinstance(error, HTTPClientError) else None
-    if isinstance(inner, (AnswerTooLargeError, UnsendableError)):
-        return inner
-    if isinstance(inner, _BAD_ADDRESS) and not isinstance(inner, OSError):
-        return UnsendableError(f"{type(inner).__name__}: {inner}")
+def unwrapped_error(error: Exception) -> Exception:
+    """One of this module's errors if the SDK has wrapped its cause; else the error itself."""
+    cause = error.kwargs.get("error") if isinstance(error, HTTPClientError) else None
+    if isinstance(cause, (AnswerTooLargeError, UnsendableError)):
+        return cause
+    if isinstance(cause, _BAD_ADDRESS) and not isinstance(cause, OSError):
+        return UnsendableError(f"{type(cause).__name__}: {cause}")
     return error
 
 
-def named(error: ValueError) -> Exception:
-    """The error with a type of its own: the SDK has none for bad addresses and some settings."""
+def typed_error(error: ValueError) -> Exception:
+    """The error of a bad address or setting by a type of its own, where the SDK has none."""
     if isinstance(error, BotoCoreError):
         return error
     if _ABOUT_ADDRESS.search(str(error)):
@@ -77,10 +87,49 @@ def named(error: ValueError) -> Exception:
     return InvalidConfigError(error_msg=str(error))
 
 
-class _BoundedBody:
-    """A response's body; `stream`, by which the SDK reads answers and events, has a bound.
+class BoundedParsers(ResponseParserFactory):
+    """Makes the SDK's parsers, but these raise `ResponseParserError` over all that they cannot
+    read, and `AnswerTooLargeError` over more than `ANSWER_MAX_VALUES` values.
+    """
 
-    `read` has none: it reads the objects of S3, whose size its caller bounds.
+    def create_parser(self, protocol_name: str) -> Any:  # noqa: ANN401 -- the SDK's own
+        """See `ResponseParserFactory.create_parser`."""
+        parser: Any = super().create_parser(protocol_name)
+        events = parser._event_stream_parser  # noqa: SLF001 -- reads each event of a stream
+        for part in (parser, events) if events else (parser,):
+            part.parse = _bounded_parse(part.parse)
+        return parser
+
+
+def _bounded_parse(parse: Callable[..., Any]) -> Callable[..., Any]:
+    def bounded_parse(response: Mapping[str, Any], shape: Any) -> Any:  # noqa: ANN401 -- the SDK's
+        body = response.get("body")
+        if isinstance(body, bytes) and _n_values(body) > ANSWER_MAX_VALUES:
+            raise AnswerTooLargeError(f"the answer has more than {ANSWER_MAX_VALUES} values")
+        try:
+            fields = parse(response, shape)
+        except _PARSER_ERRORS as error:
+            raise ResponseParserError(f"{type(error).__name__} in the answer") from error
+        details = fields.get("Error") if isinstance(fields, dict) else None
+        if isinstance(details, dict):
+            # These may be no texts if something other than the service answers.
+            texts = {name: str(details[name]) for name in ("Code", "Message") if name in details}
+            details.update(texts)
+        return fields
+
+    return bounded_parse
+
+
+def _n_values(body: bytes) -> int:
+    """At least as many as the values of a JSON body; most are too short to need counting."""
+    if len(body) <= ANSWER_MAX_VALUES:
+        return len(body)
+    return sum(map(body.count, (b",", b"[", b"{")))
+
+
+class _BoundedBody:
+    """The body of a response. `stream`, by which the SDK reads answers and events, has a bound;
+    `read` has none, since whoever reads an object of S3 bounds it.
     """
 
     def __init__(self, body: "HTTPResponse") -> None:
@@ -100,8 +149,6 @@ class _BoundedBody:
 
 
 class _BoundedResponse(botocore.awsrequest.AWSResponse):
-    """A response whose body has a bound."""
-
     def __init__(
         self,
         url: str,

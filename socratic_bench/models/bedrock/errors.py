@@ -12,14 +12,13 @@ from urllib3 import exceptions as http
 
 from socratic_bench.errors import ModelError, Problem, Words, followed
 from socratic_bench.models.bedrock.capabilities import refused_field
-from socratic_bench.models.bedrock.credential_sources import unread_file
-from socratic_bench.models.bedrock.credentials import CredentialsError
-from socratic_bench.models.bedrock.kinds import ERROR_KINDS, KIND_OF_CODE
+from socratic_bench.models.bedrock.credentials import CredentialsError, unread_settings_file
+from socratic_bench.models.bedrock.error_table import ERROR_KINDS, KIND_OF_CODE
 from socratic_bench.models.bedrock.transport import (
     SECRET_HEADERS,
     AnswerTooLargeError,
     UnsendableError,
-    carried,
+    unwrapped_error,
 )
 from socratic_bench.ports.provider import AnswerTimeoutError, ErrorKind, UnreadableAnswerError
 
@@ -173,7 +172,7 @@ def _classify(error: Exception) -> tuple[str, str]:
         return _credentials_kind(error), str(error)
     if isinstance(error, sdk.ClientError):
         return _classify_answer(error)
-    error = carried(error)
+    error = unwrapped_error(error)
     if isinstance(error, UnsendableError) and error.header:
         is_secret = error.header in SECRET_HEADERS
         return "no_credentials" if is_secret else "invalid_configuration", str(error)
@@ -192,7 +191,7 @@ def _credentials_kind(error: CredentialsError) -> str:
     name = _classify(error.cause)[0]
     if name in _UNREACHABLE:
         return "credentials_unreachable"
-    if error.is_of_process and name != "expired_credentials":
+    if error.is_of_program and name != "expired_credentials":
         return "no_credentials"
     return name if ERROR_KINDS[name].retried or name in _OF_CREDENTIALS else "no_credentials"
 
@@ -204,9 +203,9 @@ def _special_hint(error: Exception) -> Words | None:
     if isinstance(error, sdk.ClientError):
         code = str(error.response.get("Error", {}).get("Code", ""))
         return _SIGNATURE_HINT if code in _SIGNATURES else None
-    if isinstance(error, sdk.NoCredentialsError) and (unread := unread_file()):
+    if isinstance(error, sdk.NoCredentialsError) and (unread := unread_settings_file()):
         return followed(Problem.of(ERROR_KINDS["no_credentials"].hint), f"{unread}.")
-    error = carried(error)
+    error = unwrapped_error(error)
     is_secret = isinstance(error, UnsendableError) and error.header in SECRET_HEADERS
     return _HEADER_HINT if is_secret else None
 

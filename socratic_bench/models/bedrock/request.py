@@ -1,0 +1,286 @@
+"""Shapes a request into Converse's fields, as far as its model takes them: messages, tools, cache
+points, thinking; and estimates how many tokens they have.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from math import isfinite
+from typing import Any
+
+from msgspec.structs import replace
+
+from socratic_bench.catalogue.cache_pricing import Part
+from socratic_bench.catalogue.models import Capabilities, ThinkingForm
+from socratic_bench.catalogue.token_bounds import schema_length
+from socratic_bench.generation import GenerateConfig
+from socratic_bench.types import (
+    Block,
+    Json,
+    Message,
+    Reasoning,
+    Request,
+    Text,
+    Tool,
+    ToolResult,
+    ToolUse,
+    clean,
+)
+
+# Boundary to the SDK, whose shapes are plain dictionaries.
+Wire = dict[str, Any]
+
+CACHE_POINT = {"cachePoint": {"type": "default"}}
+# Where thinking has levels, a budget chooses one, by the bounds that litellm uses, too
+# (DEFAULT_REASONING_EFFORT_*_THINKING_BUDGET).
+MEDIUM_TOKENS = 2048
+HIGH_TOKENS = 4096
+# English text has some four characters a token; each block has a frame of a few tokens.
+CHARACTERS_PER_TOKEN = 4
+TOKENS_PER_BLOCK = 3
+# Taken a little shorter here, so that a prefix near the minimum gets its cache point: it does no
+# harm if the prefix turns out to be too short.
+_CACHED_CHARACTERS_PER_TOKEN = 3
+
+
+def converse_arguments(
+    model_id: str,
+    request: Request,
+    capabilities: Capabilities,
+    metadata: Sequence[tuple[str, str]] = (),
+) -> Wire:
+    """The arguments of `converse` and `converse_stream` for this model.
+
+    What the program adds by itself and the model does not take is left out or put into words.
+    Settings of the user are sent as they are, so that the user sees the service's refusal.
+    """
+    shaped = _shaped(request, capabilities)
+    messages = [_message(message) for message in shaped.messages]
+    # A system prompt may have been folded into the first message.
+    n_folded = len(shaped.messages[0].content) - len(request.messages[0].content)
+    for index in _cached_messages(shaped, capabilities):
+        place = 1 if index else 1 + n_folded
+        messages[index]["content"].insert(place, CACHE_POINT)
+    arguments: Wire = {
+        "modelId": model_id,
+        "messages": messages,
+        "inferenceConfig": _inference(request, capabilities),
+        **_settings(request.config, capabilities),
+    }
+    if shaped.system:
+        point = [CACHE_POINT] if caches_system(shaped, capabilities) else []
+        arguments["system"] = [{"text": shaped.system}, *point]
+    if shaped.tool:
+        arguments["toolConfig"] = _tool_config(shaped.tool)
+    if metadata:
+        arguments["requestMetadata"] = dict(metadata)
+    return arguments
+
+
+def caches_system(request: Request, capabilities: Capabilities) -> bool:
+    """Whether tools and system prompt are by themselves a prefix that is long enough to be cached.
+
+    A cache point caches all that stands before it: tools, then the system prompt, then messages.
+    Under the model's minimum it has no effect and costs nothing.
+    """
+    if not (capabilities.prompt_cache and capabilities.system and request.system):
+        return False
+    length = len(request.system)
+    if request.tool and capabilities.forced_tool:
+        length += schema_length(request.tool) + len(request.tool.description)
+    return length >= capabilities.cache_minimum * _CACHED_CHARACTERS_PER_TOKEN
+
+
+def estimated_tokens(text: str) -> int:
+    """A rough estimate: within some 20 % for English prose, less sure for other languages."""
+    return -(-len(text) // CHARACTERS_PER_TOKEN)
+
+
+def request_parts(arguments: Wire, *, scale: float = 1.0) -> tuple[Part, ...]:
+    """The blocks of Converse's arguments in the order in which a model reads them.
+
+    `scale`: counted tokens over estimated ones, where the service has counted a request.
+    """
+    parts: list[Part] = []
+    for place, block in _blocks(arguments):
+        if "cachePoint" in block:
+            parts[-1] = Part(parts[-1].content, parts[-1].tokens, is_cached=True)
+            continue
+        text = block["text"] if "text" in block else _compact(block)
+        tokens = round((estimated_tokens(text) + TOKENS_PER_BLOCK) * scale)
+        parts.append(Part((place, text), tokens))
+    return tuple(parts)
+
+
+def _shaped(request: Request, capabilities: Capabilities) -> Request:
+    """The request without a tool or a system prompt that the model does not take."""
+    system, tool, messages = request.system, request.tool, request.messages
+    if tool and not capabilities.forced_tool:
+        system = "\n\n".join(part for part in (system, _json_instruction(tool)) if part)
+        tool = None
+    if not tool:
+        messages = tuple(map(_without_tool_blocks, messages))
+    if system and not capabilities.system:
+        messages, system = _folded(system, messages), None
+    return replace(request, system=system, tool=tool, messages=messages)
+
+
+def _inference(request: Request, capabilities: Capabilities) -> Wire:
+    config = request.config
+    fields: Wire = {"maxTokens": config.max_tokens}
+    if config.temperature is not None:
+        fields["temperature"] = config.temperature
+    elif request.temperature_if_taken is not None and capabilities.temperature:
+        fields["temperature"] = request.temperature_if_taken
+    if config.top_p is not None:
+        fields["topP"] = config.top_p
+    return fields
+
+
+def _cached_messages(request: Request, capabilities: Capabilities) -> tuple[int, ...]:
+    """The messages after which a cache point stands: at most two, so that with the system's there
+    are three of the four that the service allows.
+
+    One point is in the last message, where this request writes for the next one; the other is in
+    the user's message before, where the last request wrote: so no model has to look back for what
+    was written. A point stands behind the message's first block, since the next request lacks a
+    note that may follow it.
+    """
+    if not (capabilities.prompt_cache and request.is_cacheable_prefix):
+        return ()
+    last = len(request.messages) - 1
+    return (last - 2, last) if last > 1 else (last,)
+
+
+def _settings(config: GenerateConfig, capabilities: Capabilities) -> Wire:
+    fields: Wire = {}
+    if config.service_tier:
+        fields["serviceTier"] = {"type": config.service_tier}
+    if config.latency_profile:
+        fields["performanceConfig"] = {"latency": config.latency_profile}
+    if config.guardrail:
+        fields["guardrailConfig"] = {
+            "guardrailIdentifier": config.guardrail.id,
+            "guardrailVersion": config.guardrail.version,
+        }
+    if config.thinking_budget_tokens is not None:
+        fields["additionalModelRequestFields"] = _thinking_fields(
+            capabilities.thinking or "budget", config.thinking_budget_tokens
+        )
+    return fields
+
+
+def _tool_config(tool: Tool) -> Wire:
+    spec = {
+        "name": tool.name,
+        "description": tool.description,
+        "inputSchema": {"json": tool.input_schema},
+    }
+    return {"tools": [{"toolSpec": spec}], "toolChoice": {"tool": {"name": tool.name}}}
+
+
+def _json_instruction(tool: Tool) -> str:
+    schema = json.dumps(tool.input_schema, ensure_ascii=False, separators=(",", ":"))
+    return (
+        "Answer with exactly one JSON object and nothing before or after it. "
+        f"It has to fit this JSON Schema: {schema}"
+    )
+
+
+def _folded(system: str, messages: Sequence[Message]) -> tuple[Message, ...]:
+    first = messages[0]
+    return (replace(first, content=(Text(f"{system}\n\n"), *first.content)), *messages[1:])
+
+
+def _without_tool_blocks(message: Message) -> Message:
+    if _only_text(message) is not None:
+        return message
+    return replace(message, content=tuple(_as_text(block) for block in message.content))
+
+
+def _as_text(block: Block) -> Block:
+    if isinstance(block, ToolUse):
+        return Text(json.dumps(block.arguments, ensure_ascii=False))
+    if isinstance(block, ToolResult):
+        return Text(block.text)
+    return block
+
+
+def _only_text(message: Message) -> str | None:
+    """The text of a message that has nothing else, as nearly all have."""
+    content = message.content
+    block = content[0] if len(content) == 1 else None
+    return block.text if isinstance(block, Text) else None
+
+
+def _message(message: Message) -> Wire:
+    text = _only_text(message)
+    if text is not None:
+        return {"role": message.role, "content": [{"text": text}]}
+    blocks = [_block(block) for block in message.content if not isinstance(block, Reasoning)]
+    return {"role": message.role, "content": blocks}
+
+
+def _block(block: Text | ToolUse | ToolResult) -> Wire:
+    if isinstance(block, Text):
+        return {"text": block.text}
+    if isinstance(block, ToolUse):
+        arguments = _strict(block.arguments)
+        return {"toolUse": {"toolUseId": block.id, "name": block.name, "input": arguments or {}}}
+    result: Wire = {"toolUseId": block.id, "content": [{"text": block.text}]}
+    if block.is_error:
+        result["status"] = "error"
+    return {"toolResult": result}
+
+
+def _strict(value: Json) -> Json:
+    """The value as strict JSON: a model's own JSON may hold NaN or half characters."""
+    if isinstance(value, dict):
+        return {clean(name): _strict(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_strict(item) for item in value]
+    if isinstance(value, float) and not isfinite(value):
+        return str(value)
+    return clean(value) if isinstance(value, str) else value
+
+
+def _thinking_fields(form: ThinkingForm, budget_tokens: int) -> dict[str, Json]:
+    """What goes into `additionalModelRequestFields`."""
+    level = _level(budget_tokens)
+    match form:
+        case "budget":
+            return {"thinking": {"type": "enabled", "budget_tokens": budget_tokens}}
+        case "adaptive":
+            # Without a display, the thoughts come back empty.
+            thinking: Json = {"type": "adaptive", "display": "summarized"}
+            return {"thinking": thinking, "output_config": {"effort": level}}
+        case "reasoning_effort":
+            return {"reasoning_effort": level}
+        case "reasoning":
+            return {"reasoning": {"effort": level}}
+        case "nova":
+            # The highest level takes no bound on the tokens of a reply, and each request has one.
+            effort = "medium" if level == "high" else level
+            return {"reasoningConfig": {"type": "enabled", "maxReasoningEffort": effort}}
+        case "reasoning_config":
+            # Lower levels are accepted, and do nothing.
+            return {"reasoning_config": "high"}
+
+
+def _level(budget_tokens: int) -> str:
+    if budget_tokens < MEDIUM_TOKENS:
+        return "low"
+    return "medium" if budget_tokens < HIGH_TOKENS else "high"
+
+
+def _blocks(arguments: Wire) -> Iterator[tuple[str, Wire]]:
+    for tool in arguments.get("toolConfig", {}).get("tools", ()):
+        yield "tool", tool
+    for block in arguments.get("system", ()):
+        yield "system", block
+    for message in arguments["messages"]:
+        for block in message["content"]:
+            yield message["role"], block
+
+
+def _compact(block: Wire) -> str:
+    return json.dumps(block, separators=(",", ":"))
