@@ -192,19 +192,3 @@ def test_a_run_that_has_ended_sends_nothing_more(played):
         played.model().complete(REQUEST, KEY)
 
     assert (played.kinds, played.provider.threads) == ([CallBegan, CallFailed], [])
-
-
-def test_a_call_takes_its_callers_thread_and_one_for_its_requests(played):
-    before = {thread.ident for thread in threading.enumerate()}
-    within: list[int] = []
-
-    def count() -> Answer:
-        within.append(len({thread.ident for thread in threading.enumerate()} - before))
-        return ANSWER
-
-    played.provider.steps = [count, failing(BusyError()), count]
-    model = played.model()
-    model.complete(REQUEST, KEY)
-    model.complete(REQUEST, KEY)
-
-    assert within == [1, 1]
