@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from argparse import _ArgumentGroup
     from collections.abc import Mapping
 
-    from socratic_bench.settings.listing import Entry
+    from socratic_bench.settings.table import Entry
 
 # Group, flag (a short one before it), what it takes (see `FORMS`), what stands for that, and the
 # help; under VARIABLES a variable, its flag, and what it is if it is required.
@@ -108,7 +108,7 @@ def offered() -> "Mapping[str, Sequence[str]]":
 
 def _entries() -> "Sequence[Entry]":
     from socratic_bench.benchmarks import RunConfig
-    from socratic_bench.settings.listing import listed
+    from socratic_bench.settings.table import listed
 
     from .options import Options
 

@@ -40,7 +40,7 @@ def build_parser() -> Parser:
 def _rows() -> Iterator[Row]:
     from socratic_bench.benchmarks import RunConfig
     from socratic_bench.settings import table
-    from socratic_bench.settings.listing import listed
+    from socratic_bench.settings.table import listed
     from socratic_bench.studies.sweep.settings import SweepSettings
 
     from .options import Options
@@ -49,7 +49,7 @@ def _rows() -> Iterator[Row]:
     axes = {one.flag: one for one in table(RunConfig).values() if one.setting.axis}
     for one in axes.values():
         if one.setting.axis not in own:
-            text = one.filled(one.setting.text).partition(" (default")[0]
+            text = one.fill(one.setting.text).partition(" (default")[0]
             yield "sweep", f"--{one.setting.axis}", "many", one.setting.metavar or "", text
     for entry in listed((SweepSettings, RunConfig, Options)):
         is_own = entry.group == "sweep"

@@ -1,4 +1,4 @@
-"""How a model is asked to generate: the fields of one call, which are settings of a run, too."""
+"""How a model generates a reply: the settings of one call, which are settings of a run, too."""
 
 from typing import Annotated, Literal, get_args
 
@@ -15,7 +15,7 @@ _MODEL = "settings of the model under test"
 
 
 class Guardrail(Struct, frozen=True):
-    """A guardrail of Bedrock: its id or ARN, and its version, a number or `DRAFT`."""
+    """A guardrail of Bedrock: its id or ARN, and its version, which is a number or `DRAFT`."""
 
     id: str
     version: str
@@ -25,17 +25,16 @@ class Guardrail(Struct, frozen=True):
 
     @classmethod
     def parse(cls, word: str) -> "Guardrail":
-        """What stands before and behind the last colon, whatever it is."""
+        """Split a word at its last colon; nothing is checked."""
         identifier, _, version = word.rpartition(":")
         return cls(identifier, version)
 
 
 class GenerateConfig(Struct, frozen=True, kw_only=True):
-    """How a model is asked to generate. `None`: the field is not sent.
+    """The settings of one call. `None`: the field is not sent.
 
     `max_tokens` is always sent, since the service counts it against the quota up front and its own
-    default can be the model's whole output limit. The fields are settings of a run, too, for the
-    model under test.
+    default can be the model's whole output limit.
     """
 
     max_tokens: Annotated[
@@ -119,3 +118,28 @@ class GenerateConfig(Struct, frozen=True, kw_only=True):
             is_input=True,
         ),
     ] = None
+
+
+# Names that stand for several settings, or for a switch, with their texts in a `Problem`.
+_TEXTS = {
+    "thinking": "{enable_thinking}",
+    "both_samplings": "{temperature} together with {top_p}",
+}
+
+
+def setting_text(name: str) -> str:
+    """The text in a `Problem` of a name that `chosen_settings` returns."""
+    return _TEXTS.get(name, f"{{{name}}}")
+
+
+def chosen_settings(config: GenerateConfig) -> list[str]:
+    """The settings that differ from their default, and so are sent; `max_tokens` always is.
+
+    A thinking budget is called "thinking"; temperature and `top_p` together are "both_samplings",
+    too.
+    """
+    default = GenerateConfig()
+    fields = [name for name in GenerateConfig.__struct_fields__ if name != "max_tokens"]
+    names = [name for name in fields if getattr(config, name) != getattr(default, name)]
+    names = ["thinking" if name == "thinking_budget_tokens" else name for name in names]
+    return [*names, *(["both_samplings"] if {"temperature", "top_p"} <= {*names} else [])]

@@ -1,11 +1,11 @@
-"""How a setting is given: flag, variables, bounds and help text, in one place.
+"""What a setting is: flag, variables, bounds and help text beside a field's type and default.
 
-A `Setting` stands beside the type and the default of the field that it is about:
+A `Setting` stands in the annotation of its field:
 
     turns: Annotated[int, Setting("dialogue", "N", "turns to play at most", low=1, high=500)] = 40
 
-Parser and help, reading and checking, what makes a run the run that it is, and the tables of the
-documents come from these lines.
+Parser and help, reading and checking, a run's identity and the documents' tables are made of these
+lines.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,15 +13,15 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-# Where settings of every run are listed; a benchmark may have one more, of its own name.
+# Groups of settings in help and documents; a benchmark may have one more, of its own name.
 GROUPS = ("sweep", "dialogue", "settings of the model under test", "judging", "service", "output")
 
 
 class Switch(Struct, frozen=True):
-    """A flag without a field of its own, which steers another's: its name, word and help.
+    """A flag without a field of its own, which changes the value of another's.
 
     `{default}` in `text` stands for `default_words`. `metavar` is `None` if it takes no word. It is
-    listed after the flag that it steers if `comes_after`, before it otherwise.
+    listed after the other flag if `comes_after`, before it otherwise.
     """
 
     name: str
@@ -38,31 +38,31 @@ class Setting(Struct, frozen=True):
 
     Attributes:
         group: where help and documents list it: one of `GROUPS`, or its benchmark's name.
-        metavar: what stands for its word; `None` for a switch, which sets what is not the default.
-        text: what help says. `{low}`, `{high}`, `{choices}` and `{default}` stand for the values,
-            `{benchmarks}` for the names of all. Without any text it has no flag.
-        meaning: what the documents say, where that is more than `text`. They tell the bounds, too.
-        default_words: how the default is called, where its value does not say it.
+        metavar: what stands for its word in help; `None` for a switch, whose flag takes no word and
+            sets the opposite of the default.
+        text: its help. `{low}`, `{high}`, `{choices}` and `{default}` stand for the values,
+            `{benchmarks}` for the names of all. A setting without a text has no flag.
+        meaning: its text in the documents, where that says more than `text`.
+        default_words: the default in words, where its value does not say it.
         flag: its flag, without dashes, where that is not the field's name.
         short: a letter that stands for the flag.
-        offers: words that it may be, where its type does not say them: for help and completion.
+        offers: words that help and completion offer, where its type does not tell them.
         after: the flag that it is listed after; else it follows the one declared before it.
-        variables: variables of the environment that give it, the first that is set counting.
-        low, high: bounds, both included; for a setting of many words, of how many there may be.
-        form: how a word is made up, such as `KEY=VALUE`, told where `parse` can make nothing of it.
-        parse: a value from a word, or `None`.
-        steered_by: a flag that steers it too.
-        identity: part of what makes a run the run that it is, `always`, or if it is `chosen`, which
-            is if it is not the default: so a new setting changes no older run.
-        before: what runs had that were stored before there was such a setting, where that is not
-            its default.
-        axis: the flag by which a sweep gives it several values; without any, all cells of a sweep
-            have the same one.
+        variables: environment variables that give it; the first one that is set counts.
+        low, high: bounds, both included; for a repeatable setting, of the number of its words.
+        form: the form of a word, such as `KEY=VALUE`, for the message where `parse` fails.
+        parse: makes a value of a word; `None` if it cannot.
+        steered_by: a flag without a field of its own that changes the value, too.
+        identity: whether it makes another run of a run: `always`, or only where it is not the
+            default (`chosen`), so that a new setting changes no stored run.
+        axis: the flag by which a sweep gives it several values; without it, all cells of a sweep
+            have the same value.
         expand: the values that one word of that flag stands for; else the word is the value. Raises
             `UsageError` for a word that stands for none.
-        is_sample: it says what is played, by whatever model: seeds of a sweep follow from it.
-        is_afresh: not stored; a resuming command gives it anew. is_file: a path, kept in its
-        absolute form. is_input: stands in the document's `inputs`.
+        is_sample: it selects what is played, whatever the model: a sweep's seeds depend on it.
+        is_afresh: it is not stored; a resuming command gives it anew.
+        is_file: it is a path, and stored as an absolute one.
+        is_input: the document's `inputs` show it.
     """
 
     group: str
@@ -81,7 +81,6 @@ class Setting(Struct, frozen=True):
     parse: Callable[[str], Any] | None = None
     steered_by: Switch | None = None
     identity: Literal["", "always", "chosen"] = ""
-    before: Any = None
     axis: str = ""
     expand: Callable[[str], Sequence[str]] | None = None
     is_sample: bool = False

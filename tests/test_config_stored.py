@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from socratic_bench import Gate, RunConfig
+from socratic_bench import Gate, RunConfig, UsageError
 from socratic_bench.benchmarks.socratic.benchmark import BENCHMARK
 from socratic_bench.generation import Guardrail
 from socratic_bench.journal import Identity
@@ -74,6 +74,14 @@ def test_a_field_of_a_later_version_is_left_out():
     assert from_stored(RunConfig, {**to_stored(FULL), "no_such_field": 1}) == from_stored(
         RunConfig, to_stored(FULL)
     )
+
+
+def test_a_value_that_can_no_longer_be_run_is_refused_with_the_reason():
+    stored = {**to_stored(FULL), "student_edition": "socratic-student-2"}
+
+    assert from_stored(RunConfig, stored) == from_stored(RunConfig, to_stored(FULL))
+    with pytest.raises(UsageError, match="first edition of students and scenarios"):
+        from_stored(RunConfig, {**stored, "student_edition": "socratic-student-1"})
 
 
 def test_what_is_said_anew_counts_and_places_always_do():

@@ -147,21 +147,8 @@ def test_a_resume_takes_the_edition_from_the_run(tmp_path):
     assert now.document["turns"] == was["turns"]
     assert other.exit_code == 2
     assert was["run_id"] in other.stderr
-    assert f"The rubric was '{FIRST_RUBRIC}', but now is '{SECOND_EDITION}'." in other.stderr
+    assert "The rubric has other contents than when it began." in other.stderr
     assert "The run had no insights prompt, but now has one." in other.stderr
-    assert "other contents" not in other.stderr
-
-
-def test_a_run_from_before_there_were_editions_is_found_again_by_its_command_line(tmp_path):
-    """Its journal has no edition, and its identity is that of the first one."""
-    was = begun(tmp_path, "--rubric", FIRST_RUBRIC)
-    again = ("--output-dir", str(tmp_path), "--resume")
-    found = in_process.played(*ASKED, *again).document
-    other = run(*ASKED, *again, "--rubric", SECOND_EDITION).document
-
-    assert found["run_id"] == was["run_id"]
-    assert found["judge"]["rubric"] == FIRST_RUBRIC
-    assert other["run_id"] != was["run_id"]
 
 
 # --- the rubric's text ---

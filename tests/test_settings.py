@@ -19,13 +19,13 @@ from socratic_bench.setting import GROUPS, Setting
 from socratic_bench.settings import (
     CoreConfig,
     Sources,
-    composed,
+    compose,
     flag_names,
     part_of,
     read_config,
     table,
 )
-from socratic_bench.settings.listing import listed
+from socratic_bench.settings.table import listed
 from socratic_bench.types import Message, Request
 from tests.command import OFFLINE, ROOT, run
 
@@ -44,7 +44,7 @@ class ExactSettings(CoreConfig, frozen=True, kw_only=True):
     )
 
 
-BOTH: Any = composed("Both", {"socratic": SocraticSettings, "exact": ExactSettings})
+BOTH: Any = compose("Both", {"socratic": SocraticSettings, "exact": ExactSettings})
 
 
 def read(*, environ: dict[str, str] | None = None, **flags: Any) -> tuple[Any, list[str]]:
@@ -59,7 +59,8 @@ def read(*, environ: dict[str, str] | None = None, **flags: Any) -> tuple[Any, l
     return config, [problem.told(flag_names((BOTH,))) for problem in problems]
 
 
-def test_what_is_made_of_the_table_is_what_it_would_be_made_of_it_now():
+def test_what_is_made_of_the_table_is_what_it_would_be_made_of_it_now(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "tools")
     made = runpy.run_path(str(ROOT / "tools" / "tables.py"))["made"]()
 
     stale = [path.name for path, content in made.items() if path.read_text() != content]
@@ -75,11 +76,11 @@ class OfItsOwn(CoreConfig, frozen=True, kw_only=True):
 
 
 def test_a_benchmark_may_have_a_group_of_its_name_after_all_others():
-    groups = [*dict.fromkeys(one.group for one in listed((composed("One", {"exact": OfItsOwn}),)))]
+    groups = [*dict.fromkeys(one.group for one in listed((compose("One", {"exact": OfItsOwn}),)))]
 
     assert groups == [*(name for name in GROUPS if name != "sweep"), "exact"]
     with pytest.raises(KeyError):
-        listed((composed("One", {"other": OfItsOwn}),))
+        listed((compose("One", {"other": OfItsOwn}),))
 
 
 class TestAnotherBenchmark:
@@ -139,7 +140,7 @@ class TestAnotherBenchmark:
         class Same(CoreConfig, frozen=True, kw_only=True):
             answers: Answers = None
 
-        both: Any = composed("Same", {"exact": ExactSettings, "same": Same})
+        both: Any = compose("Same", {"exact": ExactSettings, "same": Same})
         for name in ("exact", "same"):
             assert both(model="m", benchmark=name, region="us-east-1", answers="a").problems() == ()
 
@@ -148,14 +149,14 @@ class TestAnotherBenchmark:
             answers: Annotated[int, Setting("dialogue", "N", "how many")] = 1
 
         with pytest.raises(TypeError, match="answers"):
-            composed("Broken", {"exact": ExactSettings, "other": Other})
+            compose("Broken", {"exact": ExactSettings, "other": Other})
 
     def test_a_setting_of_every_run_is_not_declared_anew(self):
         class Other(CoreConfig, frozen=True, kw_only=True):
             turns: Annotated[int, Setting("dialogue", "N", "how many")] = 1
 
         with pytest.raises(TypeError, match="turns"):
-            composed("Broken", {"other": Other})
+            compose("Broken", {"other": Other})
 
     @pytest.mark.parametrize(
         ("setting", "said"),
@@ -170,7 +171,7 @@ class TestAnotherBenchmark:
             n_cases: Annotated[int, setting] = 1
 
         with pytest.raises(ValueError, match=f"called {said}\\."):
-            listed((composed("Broken", {"other": Other}),))
+            listed((compose("Broken", {"other": Other}),))
 
 
 def test_an_unknown_benchmark_is_said_with_all_other_mistakes():

@@ -23,7 +23,7 @@ from socratic_bench.errors import Problem
 from socratic_bench.models.bedrock.error_table import ERROR_KINDS
 from socratic_bench.setting import GROUPS
 from socratic_bench.settings import flag_names
-from socratic_bench.settings.listing import Entry, listed
+from socratic_bench.settings.table import Entry, listed
 from socratic_bench.studies.report.tables import FURTHER, kind_of
 
 ROOT = Path(__file__).resolve().parents[1]

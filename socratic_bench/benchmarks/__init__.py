@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from socratic_bench.errors import UsageError
-from socratic_bench.settings import CoreConfig, composed
+from socratic_bench.settings import CoreConfig, compose
 
 if TYPE_CHECKING:
     from socratic_bench.benchmarks.run_config import RunConfig as RunConfig
@@ -31,7 +31,7 @@ def _settings(module: str) -> type[CoreConfig]:
 
 
 if not TYPE_CHECKING:  # run_config.py, which `make docs` keeps, tells the types of it
-    RunConfig = composed(
+    RunConfig = compose(
         "RunConfig", {name: _settings(f"{room}.settings") for name, room in BENCHMARKS.items()}
     )
 

@@ -8,7 +8,7 @@ from msgspec import Meta, Struct, defstruct, field
 
 from socratic_bench.documents.scalars import Sha256, keys, part
 from socratic_bench.ports.parts import Part
-from socratic_bench.settings import CoreConfig, Declared, Kind, table
+from socratic_bench.settings import CoreConfig, Kind, SettingField, table
 from socratic_bench.types import Completion, doc
 from socratic_bench.version import VERSION
 
@@ -36,7 +36,7 @@ class ModelUse(Struct, frozen=True, kw_only=True):
         )
 
 
-def _input(one: Declared) -> tuple[str, Any, Any]:
+def _input(one: SettingField) -> tuple[str, Any, Any]:
     """Name, type and default of a setting in documents, by its line in the table."""
     kind, setting = one.kinds[0], one.setting
     if one.is_repeatable:
@@ -45,20 +45,20 @@ def _input(one: Declared) -> tuple[str, Any, Any]:
         kind = str
     elif kind in (int, float):
         kind = Annotated[kind, Meta(ge=setting.low, le=setting.high)]
-    words = f"false with --{one.flag}" if one.default is True else one.filled(setting.text)
+    words = f"false with --{one.flag}" if one.default is True else one.fill(setting.text)
     described = Meta(description=words.partition(" (default")[0])
     kind = Annotated[kind | None if one.default is None else kind, described]
     return one.name, kind, _plain(one, one.default)
 
 
-def _plain(one: Declared, value: Any) -> Any:  # noqa: ANN401 -- any setting's
+def _plain(one: SettingField, value: Any) -> Any:  # noqa: ANN401 -- any setting's
     """The value of a setting as documents have it."""
     if one.is_repeatable:
         return dict(value) if one.is_of_pairs else list(value)
     return str(value) if isinstance(value, Struct) else value
 
 
-def _shown(kind: Kind, benchmark: str | None) -> tuple[Declared, ...]:
+def _shown(kind: Kind, benchmark: str | None) -> tuple[SettingField, ...]:
     """The inputs among the core's settings, which have no owner, or among those of a benchmark."""
     return tuple(
         one
@@ -67,7 +67,7 @@ def _shown(kind: Kind, benchmark: str | None) -> tuple[Declared, ...]:
     )
 
 
-def _values(config: CoreConfig, shown: Sequence[Declared]) -> dict[str, Any]:
+def _values(config: CoreConfig, shown: Sequence[SettingField]) -> dict[str, Any]:
     return {one.name: _plain(one, getattr(config, one.name)) for one in shown}
 
 

@@ -9,7 +9,13 @@ from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 from socratic_bench.catalogue.price_file import PricesOfModel
 from socratic_bench.generation import ServiceTier
 from socratic_bench.setting import Switch
-from socratic_bench.settings import CoreConfig, Declared, Kind, foreign, table
+from socratic_bench.settings import (
+    CoreConfig,
+    Kind,
+    SettingField,
+    settings_of_other_benchmarks,
+    table,
+)
 from socratic_bench.types import doc
 
 PerMinute = Annotated[int, Meta(ge=1)]
@@ -35,7 +41,7 @@ class PlanKey(Struct, frozen=True, kw_only=True):
     """
 
     flag: str
-    setting: Declared
+    setting: SettingField
     switch: Switch | None = None
     is_axis: bool = False
 
@@ -82,19 +88,19 @@ def plan_keys(kinds: Sequence[Kind], benchmark: str = "") -> Mapping[str, PlanKe
         one
         for kind in kinds
         for name, one in table(kind).items()
-        if name not in foreign(kind, benchmark)
+        if name not in settings_of_other_benchmarks(kind, benchmark)
     ]
     keys = [*_axes(settings), *(key for one in settings for key in _keys(one))]
     return {key.name: key for key in keys if key.name != MODELS}
 
 
-def _axes(settings: Sequence[Declared]) -> Iterator[PlanKey]:
+def _axes(settings: Sequence[SettingField]) -> Iterator[PlanKey]:
     for one in settings:
         if one.setting.axis:
             yield PlanKey(flag=one.setting.axis, setting=one, is_axis=True)
 
 
-def _keys(one: Declared) -> Iterator[PlanKey]:
+def _keys(one: SettingField) -> Iterator[PlanKey]:
     if one.flag and not one.setting.axis:
         yield PlanKey(flag=one.flag, setting=one)
     if switch := one.setting.steered_by:
@@ -141,7 +147,7 @@ def _as_flag(key: PlanKey) -> Any:  # noqa: ANN401
 
 def _meaning(key: PlanKey) -> str:
     switch, one = key.switch, key.setting
-    text = switch.text if switch else one.filled(one.setting.text)
+    text = switch.text if switch else one.fill(one.setting.text)
     default = switch.default_words if switch else ""
     text = text.format(default=default) if switch else text
     return f"{text}; a list plays each" if key.is_axis else text

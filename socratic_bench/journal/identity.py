@@ -9,7 +9,13 @@ from socratic_bench.documents import encode
 from socratic_bench.documents.plain import plain_keys
 from socratic_bench.ports.benchmark import Sample
 from socratic_bench.ports.parts import Part
-from socratic_bench.settings import CoreConfig, Declared, foreign, table, to_plain
+from socratic_bench.settings import (
+    CoreConfig,
+    SettingField,
+    settings_of_other_benchmarks,
+    table,
+    to_plain,
+)
 from socratic_bench.types import Json
 
 MAX_VALUE_CHARS = 80
@@ -28,7 +34,7 @@ class Identity(Struct, frozen=True):
 
         `opening` gives the prompt and the digests of its files, the table of settings all else.
         """
-        other_benchmarks = foreign(type(config), config.benchmark)
+        other_benchmarks = settings_of_other_benchmarks(type(config), config.benchmark)
         settings = [
             setting
             for setting in table(type(config)).values()
@@ -49,21 +55,12 @@ class Identity(Struct, frozen=True):
         """32 hexadecimal digits, the same for the same parts in any order."""
         return sha256(encode(dict(sorted(self.parts.items())))).hexdigest()[:32]
 
-    def differences(
-        self, requested: "Identity", editions: Mapping[str, tuple[Json, Json]]
-    ) -> Iterator[str]:
-        """A sentence for each part in which the requested run is another one than this.
-
-        `editions` has the names of files, as the run began and as requested now, by setting: where
-        these differ, the sentence says so instead of comparing contents.
-        """
-        renamed = {_title(name): pair for name, pair in editions.items() if pair[0] != pair[1]}
-        for title, (before, now) in renamed.items():
-            yield f"The {title} was {_format(before)}, but now is {_format(now)}."
+    def differences(self, requested: "Identity") -> Iterator[str]:
+        """A sentence for each part in which the requested run is another one than this."""
         for name in sorted({*self.parts, *requested.parts}):
             before, now = self.parts.get(name), requested.parts.get(name)
             title = name.removesuffix(" sha256")
-            if before == now or (name == "seed" and now is None) or title in renamed:
+            if before == now or (name == "seed" and now is None):
                 continue
             if title == name:
                 yield f"The {name} was {_format(before)}, but now is {_format(now)}."
@@ -71,7 +68,7 @@ class Identity(Struct, frozen=True):
                 yield _digest_difference(title, before, now)
 
 
-def _is_part(setting: Declared, config: CoreConfig) -> bool:
+def _is_part(setting: SettingField, config: CoreConfig) -> bool:
     is_default = getattr(config, setting.name) == setting.default
     kind = setting.setting.identity
     return kind == "always" or (kind == "chosen" and not is_default)

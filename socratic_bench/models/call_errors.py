@@ -4,9 +4,9 @@ from contextlib import suppress
 
 from socratic_bench.concurrency import start_thread
 from socratic_bench.errors import BenchError, InternalError, ModelError, Problem, Stopped, Words
+from socratic_bench.generation import chosen_settings, setting_text
 from socratic_bench.models.context import CallContext
 from socratic_bench.ports.provider import INVALID_REQUEST, ErrorKind, Provider, common_kind
-from socratic_bench.settings.requested import asked_settings, setting_name
 from socratic_bench.types import Request
 
 METADATA = "request_metadata"
@@ -52,9 +52,9 @@ def explained(
     `metadata` among them. `is_tested`: the request is to the model under test, whom settings of the
     user's are for.
     """
-    asked = asked_settings(request.config) if is_tested else []
+    asked = chosen_settings(request.config) if is_tested else []
     if refused and (refused in (METADATA, *asked) or (is_tested and refused == "max_tokens")):
-        name = setting_name(refused)
+        name = setting_text(refused)
         return ModelError(
             Problem.of(f"The model refuses {name}. {{why}}", why=error.message),
             code="refused_setting",
@@ -64,8 +64,8 @@ def explained(
             ),
         )
     # With both samplings it is one of the others.
-    optional = [setting_name(name) for name in asked if name != "both_samplings"]
-    optional += [setting_name(METADATA)] if metadata else []
+    optional = [setting_text(name) for name in asked if name != "both_samplings"]
+    optional += [setting_text(METADATA)] if metadata else []
     if error.code == INVALID_REQUEST and optional:
         may_be = " or ".join(optional)
         error.hints = (*error.hints, Problem.of(f"Of your settings it may be {may_be}."))

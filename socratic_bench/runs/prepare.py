@@ -24,10 +24,9 @@ from socratic_bench.settings import (
     OFFLINE_REGION,
     S3,
     absolute,
-    before,
+    convert_values,
     is_folder,
     read_bounded,
-    typed,
 )
 from socratic_bench.storage.keys import JudgingKeys, RunKeys
 from socratic_bench.storage.stores import store_at
@@ -55,10 +54,9 @@ class Plan(Struct, frozen=True):
 
     `prices` are the user's own; `None` leaves the built-in ones. `held_judges` are the
     calibrations that were given.
-    `seed_given` tells a seed that was asked for from one that was drawn. `earlier` is the run that
-    the same was before what runs do by default changed; `None` if it is no other, or not wanted.
+    `seed_given` tells a seed that was asked for from one that was drawn.
     `run_id` names the run, which is gone on with where a store has it; `None` draws a new name.
-    `is_rejudged`: its turns were played before, and its store is the folder of a judging.
+    `is_rejudged`: its turns were played and its store is the folder of a judging.
     """
 
     config: RunConfig
@@ -67,7 +65,6 @@ class Plan(Struct, frozen=True):
     prices: "PriceTable | None" = None
     held_judges: "Sequence[StoredCalibration]" = ()
     seed_given: bool = True
-    earlier: "Plan | None" = None
     run_id: str | None = None
     is_rejudged: bool = False
 
@@ -154,11 +151,11 @@ def prepare(
     """Check everything and read what the episode needs.
 
     `flagged` are the settings of which a command line says something: one that the run makes no use
-    of is a mistake there. `price_tables` are those that were read before, by their files' names.
+    of is a mistake there. `price_tables` are those that were read by their files' names.
     Raises `UsageError` with the given problems and all others.
     """
     look_again()
-    config, mistyped = typed(config)
+    config, mistyped = convert_values(config)
     seed_given = config.seed is not None
     if not seed_given:
         config = replace(config, seed=draw_seed())
@@ -190,8 +187,7 @@ def prepare(
         found.extend(error.said)
     if found or chosen is None or episode is None:
         raise UsageError(found, hint="socratic-runner --help lists every flag and variable.")
-    plan = Plan(config, chosen, episode, prices, held_judges, seed_given)
-    return replace(plan, earlier=_earlier(plan, flagged)) if config.resume else plan
+    return Plan(config, chosen, episode, prices, held_judges, seed_given)
 
 
 def _held_judges(config: RunConfig, found: list[Words]) -> "Sequence[StoredCalibration]":
@@ -203,16 +199,6 @@ def _held_judges(config: RunConfig, found: list[Words]) -> "Sequence[StoredCalib
     except UsageError as error:
         found.extend(error.said)
         return ()
-
-
-def _earlier(plan: Plan, flagged: Collection[str]) -> Plan | None:
-    config = before(plan.config, flagged)
-    if config == plan.config:
-        return None
-    try:
-        return replace(plan, config=config, episode=plan.benchmark.prepare(config))
-    except UsageError:
-        return None  # it could not have been asked for
 
 
 def _provider_problems(config: RunConfig) -> Iterator[Words]:

@@ -27,7 +27,7 @@ from socratic_bench.journal.replay import impossible, read_header
 from socratic_bench.models.cancel_token import CancelToken, in_time
 from socratic_bench.ports.store import Entry, Journals
 from socratic_bench.runs.prepare import Plan
-from socratic_bench.settings import CoreConfig, editions, from_stored, to_stored
+from socratic_bench.settings import CoreConfig, from_stored, to_stored
 from socratic_bench.storage.delivery import Delivery
 from socratic_bench.storage.replicated_journal import ReplicatedJournal, distinct
 from socratic_bench.storage.stores import (
@@ -131,11 +131,10 @@ class RunAcquisition(Struct, frozen=True, kw_only=True):
             return self._continue(plan, plan.run_id)
         if not plan.config.resume:
             return self._begin(plan)
-        plans = [one for one in (plan, plan.earlier) if one]
         with ExitStack() as stack:
             for store in self.stores:
                 stack.enter_context(store.exclusive(plan.identity.digest))
-            return next(filter(None, map(self._newest, plans)), None) or self._begin(plan)
+            return self._newest(plan) or self._begin(plan)
 
     def _newest(self, plan: Plan) -> AcquiredRun | None:
         found = {run for store in self.stores for run in store.newest(plan.identity.digest)}
@@ -165,8 +164,7 @@ class RunAcquisition(Struct, frozen=True, kw_only=True):
                 acquired, plan=acquired.plan.going_on(header.seed, acquired.replay_log.turns)
             )
             plan = replace(plan, config=replace(plan.config, turns=acquired.replay_log.turns))
-        named = editions(plan.config, header.config)
-        problems = [*Identity(header.identity).differences(plan.identity, named)]
+        problems = [*Identity(header.identity).differences(plan.identity)]
         if plan.config.turns < acquired.replay_log.turns:
             problems.append(
                 f"The run has {counted(acquired.replay_log.turns, 'turn')}, which may become more, "

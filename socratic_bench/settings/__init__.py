@@ -1,6 +1,17 @@
-"""Flags and environment become one frozen configuration; every mistake is found, all at once."""
+"""Settings of a run: one table of them becomes flags, variables, `RunConfig` and documents.
 
-from socratic_bench.settings.composing import WholeConfig, composed, part_of
+Every mistake in flags, environment and values is found, all at once.
+"""
+
+from socratic_bench.settings.config import (
+    WholeConfig,
+    compose,
+    continued,
+    from_stored,
+    part_of,
+    to_plain,
+    to_stored,
+)
 from socratic_bench.settings.core import (
     CALL_TIMEOUT_MAX_S,
     CALL_TIMEOUT_S,
@@ -22,24 +33,17 @@ from socratic_bench.settings.files import (
     read_system_prompt,
 )
 from socratic_bench.settings.judging import Gate
-from socratic_bench.settings.loading import read_config
-from socratic_bench.settings.problems import (
-    NOTHING_TO_RESUME,
-    model_problems,
-    prefix_problems,
-    typed,
+from socratic_bench.settings.problems import NOTHING_TO_RESUME, model_problems, prefix_problems
+from socratic_bench.settings.reader import BEDROCK, OFFLINE_REGION, Reader, Sources, read_config
+from socratic_bench.settings.table import (
+    Kind,
+    SettingField,
+    convert_values,
+    fields_of,
+    flag_names,
+    settings_of_other_benchmarks,
+    table,
 )
-from socratic_bench.settings.reader import Reader, Sources
-from socratic_bench.settings.readers import BEDROCK, OFFLINE_REGION
-from socratic_bench.settings.stored import (
-    before,
-    continued,
-    editions,
-    from_stored,
-    to_plain,
-    to_stored,
-)
-from socratic_bench.settings.table import Declared, Kind, fields_of, flag_names, foreign, table
 
 __all__ = [
     "BEDROCK",
@@ -55,20 +59,18 @@ __all__ = [
     "OFFLINE_REGION",
     "S3",
     "CoreConfig",
-    "Declared",
     "Gate",
     "Kind",
     "Reader",
+    "SettingField",
     "Sources",
     "WholeConfig",
     "absolute",
-    "before",
-    "composed",
+    "compose",
     "continued",
-    "editions",
+    "convert_values",
     "fields_of",
     "flag_names",
-    "foreign",
     "from_stored",
     "is_folder",
     "model_problems",
@@ -79,8 +81,8 @@ __all__ = [
     "read_config",
     "read_open",
     "read_system_prompt",
+    "settings_of_other_benchmarks",
     "table",
     "to_plain",
     "to_stored",
-    "typed",
 ]

@@ -1,4 +1,4 @@
-"""What every run is asked for, whatever benchmark it plays: the table of its settings."""
+"""The settings of every run, whatever its benchmark."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar
@@ -6,27 +6,25 @@ from typing import Annotated, Any, ClassVar
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.setting import Setting
 from socratic_bench.settings.judging import JudgingConfig
-from socratic_bench.settings.reader import Reader
-from socratic_bench.settings.readers import BEDROCK, READERS
+from socratic_bench.settings.reader import BEDROCK, READERS, Reader
 
-MAX_TURNS = 500  # of a benchmark that has no bound of its own
-MOST_TURNS = 1_000_000  # of any benchmark
+MAX_TURNS = 500  # of a benchmark that sets no bound of its own
+MOST_TURNS = 1_000_000  # the highest bound that a benchmark may set
 MAX_ATTEMPTS = 10
 CALL_TIMEOUT_S = 300.0
 CALL_TIMEOUT_MAX_S = 3600
 MAX_SEED = 2**53 - 1  # the largest integer that every JSON reader keeps exact
 
 
-def _pair(word: str) -> tuple[str, str] | None:
-    key, is_pair, value = word.partition("=")
-    return (key, value) if is_pair else None
+def _parse_pair(word: str) -> tuple[str, str] | None:
+    key, separator, value = word.partition("=")
+    return (key, value) if separator else None
 
 
 class CoreConfig(JudgingConfig, frozen=True, kw_only=True):
-    """Everything that one run depends on but for what its benchmark asks for by itself.
+    """The settings of every run.
 
-    Each field says what it means. `None`: not sent, so that the model's or service's own default
-    applies.
+    `None` in a setting of the model: it is not sent, so the model's or service's default applies.
     """
 
     model: Annotated[
@@ -101,7 +99,7 @@ class CoreConfig(JudgingConfig, frozen=True, kw_only=True):
             after="guardrail",
             high=16,
             form="KEY=VALUE, such as team=physics",
-            parse=_pair,
+            parse=_parse_pair,
             is_input=True,
         ),
     ] = ()
@@ -246,10 +244,13 @@ class CoreConfig(JudgingConfig, frozen=True, kw_only=True):
     ] = False
     resume_run_id: Annotated[str | None, Setting("output", None, "", is_afresh=True)] = None
 
+    # Settings whose value depends on more than their own flag and variables, with what reads them.
     READERS: ClassVar[Mapping[str, Callable[[Reader], Any]]] = READERS
+    # Values of stored runs that can no longer be run, by setting: each with the reason.
+    REMOVED: ClassVar[Mapping[str, Mapping[Any, str]]] = {}
 
     @property
     def generation(self) -> GenerateConfig:
-        """How the model under test is asked to generate."""
+        """The settings of each call of the model under test."""
         names = GenerateConfig.__struct_fields__
         return GenerateConfig(**{name: getattr(self, name) for name in names})

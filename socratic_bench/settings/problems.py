@@ -1,34 +1,32 @@
-"""Mistakes in a configuration: each setting by its line in the table, then several together."""
+"""Finds every mistake in a configuration: of each setting alone, and of several together."""
 
+import os
 import re
 from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from math import isfinite
-from typing import Any, TypeVar
 
-from msgspec import ValidationError
 from msgspec.structs import replace
 
-from socratic_bench.errors import Problem
+from socratic_bench.catalogue.models import family_of
+from socratic_bench.errors import LONGEST_SHOWN, Problem
 from socratic_bench.settings.core import CoreConfig
-from socratic_bench.settings.readers import BEDROCK
-from socratic_bench.settings.table import foreign, table
-from socratic_bench.settings.texts import text_problems
-from socratic_bench.types import counted
-
-Config = TypeVar("Config", bound=CoreConfig)
+from socratic_bench.settings.files import MAX_TEXT_BYTES
+from socratic_bench.settings.reader import BEDROCK, foreign_problem
+from socratic_bench.settings.table import convert_values, settings_of_other_benchmarks, table
+from socratic_bench.types import counted, is_text
 
 _ARN = r"arn:aws[\w-]*:bedrock:(?P<region>[a-z0-9-]*):\d*:[\w.-]+/.+"
 _ROLE_ARN = r"arn:aws[\w-]*:iam::\d{12}:role/.+"
-# Characters that a key cannot hold, and parts of a path that some readers would resolve.
-_UNFIT = r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]|(^|/)\.\.?(/|$)"
-# S3's bound, and the longest key of a run, which names it below `journal/identities/`.
-MAX_KEY_BYTES = 1024
-LONGEST_ID = 2048
-EMBEDDED = "emulator."
-MOST_NAMED = 3
-LONGEST_KEY_BYTES = 82
+# Characters that a key of S3 cannot hold, and parts of a path that some readers would resolve.
+_UNFIT_FOR_KEYS = r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]|(^|/)\.\.?(/|$)"
+MAX_KEY_BYTES = 1024  # S3's bound
+LONGEST_KEY_BYTES = 82  # a run's longest key below the prefix, in `journal/identities/`
+LONGEST_ID_CHARS = 2048  # no model id is longer
+EMULATOR_PREFIX = "emulator."
+MAX_SUGGESTIONS = 3
 _BUCKET = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
-_STRANGE = r"[\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]"
+_NOT_IN_IDS = r"[\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]"
 _KMS_ALIAS = r"alias/[A-Za-z0-9/_-]{1,250}"
 _KMS_ID = r"([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|mrk-[0-9a-f]{32})"
 _KMS_ARN = rf"arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{{12}}:(key/{_KMS_ID}|{_KMS_ALIAS})"
@@ -42,45 +40,21 @@ _METADATA_KEY = r"[a-zA-Z0-9\s:_@$#=/+,\-.]{1,256}"
 _METADATA_VALUE = r"[a-zA-Z0-9\s:_@$#=/+,\-.]{0,256}"
 
 
-def typed(config: Config) -> tuple[Config, tuple[Problem, ...]]:
-    """The configuration with each value in its field's type, and those that are of none.
-
-    Their defaults stand in for these, so that all else can be checked in the same go.
-    """
-    read: dict[str, Any] = {}
-    problems: list[Problem] = []
-    for one in table(type(config)).values():
-        value = getattr(config, one.name)
-        if value is one.default:
-            continue
-        try:
-            found = one.typed(value)
-        except (ValidationError, TypeError, UnicodeEncodeError) as error:  # half of a character
-            found = one.default
-            problems.append(one.type_problem(value, error))
-        if found != value:  # a whole number stays one in a field for any
-            read[one.name] = found
-    return replace(config, **read) if read else config, tuple(problems)
-
-
 def problems_of(config: CoreConfig, max_turns: int) -> tuple[Problem, ...]:
     """Every mistake in the values, one sentence each; empty if the run can be prepared.
 
     `max_turns` is the benchmark's own bound.
     """
-    config, mistyped = typed(config)
-    declared = {**table(type(config))}
-    declared["turns"] = declared["turns"].up_to(max_turns)
-    alone = (one.problem(getattr(config, one.name)) for one in declared.values())
+    config, mistyped = convert_values(config)
     return (
         *mistyped,
         *_foreign_problems(config),
         *_tested_problems(config),
         *model_problems(config, "model"),
-        *jury_problems(config),
-        *text_problems(config),
+        *_jury_problems(config),
+        *_text_problems(config),
         *_gate_problems(config),
-        *(problem for problem in alone if problem),
+        *_bounds_problems(config, max_turns),
         *_thinking_problems(config),
         *_metadata_problems(config),
         *_guardrail_problems(config),
@@ -90,20 +64,19 @@ def problems_of(config: CoreConfig, max_turns: int) -> tuple[Problem, ...]:
     )
 
 
+def _bounds_problems(config: CoreConfig, max_turns: int) -> Iterator[Problem]:
+    for name, field in table(type(config)).items():
+        if name == "turns":
+            field = replace(field, setting=replace(field.setting, high=max_turns))  # noqa: PLW2901
+        if problem := field.bounds_problem(getattr(config, name)):
+            yield problem
+
+
 def _foreign_problems(config: CoreConfig) -> Iterator[Problem]:
     kind = type(config)
-    for name, owners in foreign(kind, config.benchmark).items():
+    for name, owners in settings_of_other_benchmarks(kind, config.benchmark).items():
         if getattr(config, name) != table(kind)[name].default:
             yield foreign_problem(name, owners, config.benchmark)
-
-
-def foreign_problem(name: str, owners: Sequence[str], benchmark: str) -> Problem:
-    """A setting is given that the chosen benchmark does not have."""
-    return Problem.of(
-        f"{{{name}}} is a setting of {{owners}}, but {{benchmark}} is to be played.",
-        owners=" and ".join(owners),
-        benchmark=benchmark,
-    )
 
 
 def _tested_problems(config: CoreConfig) -> Iterator[Problem]:
@@ -120,7 +93,7 @@ def _tested_problems(config: CoreConfig) -> Iterator[Problem]:
 def _not_allowed(config: CoreConfig, allowed: Sequence[str]) -> str:
     if not config.offline:
         return "Model not found in {model_ids}: {asked!r}{nearest}."
-    if all(name.startswith(EMBEDDED) for name in allowed):
+    if all(name.startswith(EMULATOR_PREFIX) for name in allowed):
         return (
             "{offline} plays the embedded models alone, and {asked!r} is none of them{nearest}. "
             "Take one of these, which socratic-runner models {offline} lists, too, or leave "
@@ -133,18 +106,16 @@ def _not_allowed(config: CoreConfig, allowed: Sequence[str]) -> str:
 
 
 def _nearest(model: str, allowed: tuple[str, ...]) -> str:
-    from difflib import get_close_matches
-
-    # Comparing takes quadratic time, and no id is longer.
-    near = get_close_matches(model[:LONGEST_ID], allowed, n=MOST_NAMED, cutoff=0.5)
-    if near:
-        return f" (nearest: {', '.join(near)})"
-    more = f" and {len(allowed) - MOST_NAMED} more" if len(allowed) > MOST_NAMED else ""
-    return f" (allowed: {', '.join(allowed[:MOST_NAMED])}{more})"
+    # Comparing takes quadratic time, so the id is cut.
+    matches = get_close_matches(model[:LONGEST_ID_CHARS], allowed, n=MAX_SUGGESTIONS, cutoff=0.5)
+    if matches:
+        return f" (nearest: {', '.join(matches)})"
+    more = f" and {len(allowed) - MAX_SUGGESTIONS} more" if len(allowed) > MAX_SUGGESTIONS else ""
+    return f" (allowed: {', '.join(allowed[:MAX_SUGGESTIONS])}{more})"
 
 
-def jury_problems(config: CoreConfig) -> Iterator[Problem]:
-    """What is wrong with the ids of those who judge, and with the votes that they need."""
+def _jury_problems(config: CoreConfig) -> Iterator[Problem]:
+    """Mistakes in the judges' ids and in how many of them must vote."""
     jurors = config.jurors
     for juror in dict.fromkeys(jurors):
         yield from model_problems(config, "judge_model", juror)
@@ -162,7 +133,7 @@ def jury_problems(config: CoreConfig) -> Iterator[Problem]:
 
 
 def model_problems(config: CoreConfig, name: str, model_id: str | None = None) -> Iterator[Problem]:
-    """What is wrong with the setting `name`, which names a model, or several."""
+    """Mistakes in the model id of the setting `name`, or in `model_id` where it has several."""
     model: str | None = model_id or getattr(config, name)
     if not model:
         return
@@ -178,7 +149,7 @@ def model_problems(config: CoreConfig, name: str, model_id: str | None = None) -
         if not match:
             yield Problem.of(f"{{{name}}} is no Bedrock ARN: {{id!r}}.", id=model)
     is_plain = model.isascii() and model.isprintable() and " " not in model
-    if not is_plain and (strange := re.search(_STRANGE, model)):
+    if not is_plain and (strange := re.search(_NOT_IN_IDS, model)):
         yield Problem.of(
             f"{{{name}}} holds a character that no model id has ({{strange!r}}): {{id!r}}.",
             strange=strange[0],
@@ -194,8 +165,8 @@ def _gate_problems(config: CoreConfig) -> Iterator[Problem]:
 
 
 def _resume_problems(config: CoreConfig) -> Iterator[Problem]:
-    asked = config.resume or config.resume_run_id is not None
-    if asked and not (config.output_dir or config.s3_bucket):
+    resumes = config.resume or config.resume_run_id is not None
+    if resumes and not (config.output_dir or config.s3_bucket):
         yield NOTHING_TO_RESUME
 
 
@@ -229,8 +200,8 @@ def _bucket_problems(config: CoreConfig) -> Iterator[Problem]:
 
 
 def prefix_problems(prefix: str) -> Iterator[Problem]:
-    """Why this prefix cannot begin the keys of a run's objects."""
-    if prefix and re.search(_UNFIT, prefix):
+    """Mistakes in a prefix for the keys of a run's objects."""
+    if prefix and re.search(_UNFIT_FOR_KEYS, prefix):
         yield Problem.of(
             "The S3 prefix {prefix!r} must hold no control characters, and neither '.' nor '..' as "
             "a part.",
@@ -263,9 +234,7 @@ def _thinking_problems(config: CoreConfig) -> Iterator[Problem]:
 
 
 def _thinks_at_one_temperature(model_id: str) -> bool:
-    """Claude does, and an unknown model may."""
-    from socratic_bench.catalogue.models import family_of
-
+    """Whether thinking allows no temperature but 1: so for Claude, maybe for unknown models."""
     family = family_of(model_id)
     return family is None or family.thinking in ("budget", "adaptive")
 
@@ -295,3 +264,24 @@ def _guardrail_problems(config: CoreConfig) -> Iterator[Problem]:
             "not '{given}'.",
             given=str(rail) if rail.id else rail.version,
         )
+
+
+def _text_problems(config: CoreConfig) -> Iterator[Problem]:
+    """Mistakes in the folder's name and in the prompt. Half of a character in a prompt is none: it
+    is replaced when the prompt is sent.
+    """
+    folder = config.output_dir or ""
+    if not is_text(folder):
+        yield Problem.of("{output_dir} is no UTF-8 text: {word!r}.", word=_bytes_of(folder))
+    if config.prompt is not None and not config.prompt.strip():
+        yield Problem.of("The prompt is empty: give the opening words.")
+    if config.prompt and len(config.prompt.encode(errors="replace")) > MAX_TEXT_BYTES:
+        yield Problem.of(f"The prompt has more than {MAX_TEXT_BYTES} bytes.")
+
+
+def _bytes_of(word: str) -> bytes | str:
+    """The bytes that the command line held; the word itself if it can have been none."""
+    try:
+        return os.fsencode(word)[:LONGEST_SHOWN]
+    except UnicodeEncodeError:
+        return word[:LONGEST_SHOWN]

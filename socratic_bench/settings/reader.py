@@ -1,28 +1,47 @@
-"""Reads settings, flag first, then variable, then default, and notes what cannot be read."""
+"""Reads settings from flags, then variables, then defaults, and collects what cannot be read."""
 
+import codecs
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
 from socratic_bench.errors import Problem
-from socratic_bench.settings.table import PATHS, Declared, Kind, choice_problem, table
+from socratic_bench.generation import MIN_THINKING_TOKENS
+from socratic_bench.settings.files import MAX_TEXT_BYTES
+from socratic_bench.settings.table import (
+    PATHS,
+    Kind,
+    SettingField,
+    settings_of_other_benchmarks,
+    table,
+)
 from socratic_bench.types import is_text
 
+OFFLINE_REGION = "us-east-1"
+BEDROCK = "bedrock"  # the provider that has regions, and a list of the models that may be tested
+MODEL_IDS_FORM = (
+    """a JSON array of model ids, such as '["anthropic.claude-3-5-sonnet-20241022-v1:0"]'"""
+)
+# Variables that are read here or by the SDK, and those whose path may be no UTF-8 text.
+VARIABLES = ("AWS_", "BEDROCK_", "RUNNER_")
+_PATH_VARIABLE = r"AWS_\w+_(BUNDLE|DIRECTORY|FILE|PATH)"
 _PLAIN_INTEGER = r"\s*[+-]?[0-9]+\s*"
 
 Flags = Mapping[str, str | Sequence[str] | bool]
+Config = TypeVar("Config", bound=Struct)
 
 
 class Sources(Struct, frozen=True, kw_only=True):
-    """Where a configuration comes from.
+    """Where a configuration is read from.
 
     `flags` maps long flag names without dashes ("max-tokens") to their word, to the words of a
-    repeatable flag, or to True; flags that were not given are missing. `read_stdin` gives so many
-    bytes at most, or raises `OSError`.
+    repeatable flag, or to True; flags that were not given are missing. `read_stdin` returns at most
+    so many bytes, or raises `OSError`.
     """
 
     flags: Flags
@@ -33,8 +52,53 @@ class Sources(Struct, frozen=True, kw_only=True):
     offline_models: Callable[[], tuple[str, ...]]
 
 
+def read_config(kind: type[Config], sources: Sources) -> tuple[Config, tuple[Problem, ...]]:
+    """The configuration that the sources describe, and the mistakes in them.
+
+    A setting that cannot be read has its default, so that all others can be checked in the same go.
+    Nothing may be run while there are mistakes.
+    """
+    reader = Reader(kind, sources)
+    reader.problems.extend(_undecodable_variables(sources.environ))
+    benchmark = reader.read("benchmark")
+    foreign = settings_of_other_benchmarks(kind, benchmark)
+    readers: Mapping[str, Callable[[Reader], Any]] = getattr(kind, "READERS", {})
+    values = {
+        name: readers[name](reader) if name in readers else reader.read(name)
+        for name in table(kind)
+        if name not in foreign
+    }
+    return kind(**values), (*reader.problems, *_foreign_flags(reader, foreign, benchmark))
+
+
+def foreign_problem(name: str, owners: Sequence[str], benchmark: str) -> Problem:
+    """The mistake of giving a setting that the chosen benchmark does not have."""
+    return Problem.of(
+        f"{{{name}}} is a setting of {{owners}}, but {{benchmark}} is to be played.",
+        owners=" and ".join(owners),
+        benchmark=benchmark,
+    )
+
+
+def _foreign_flags(
+    reader: "Reader", foreign: Mapping[str, Sequence[str]], benchmark: str
+) -> Iterator[Problem]:
+    """The mistakes of flags of other benchmarks; their variables are ignored."""
+    for name, owners in foreign.items():
+        for flag in reader.given_flags(name):
+            yield foreign_problem(flag, owners, benchmark)
+
+
+def _undecodable_variables(environ: Mapping[str, str]) -> Iterator[Problem]:
+    for name, value in environ.items():
+        if not name.startswith(VARIABLES) or is_text(value):
+            continue
+        if not re.fullmatch(_PATH_VARIABLE, name):
+            yield Problem.of("{variable} is no UTF-8 text.", variable=name)
+
+
 class Reader:
-    """Reads the settings of a class from `Sources`; `problems` collects what is wrong with them."""
+    """Reads the settings of a class from `Sources`; `problems` collects the mistakes."""
 
     def __init__(self, kind: Kind, sources: Sources) -> None:
         self.sources = sources
@@ -42,6 +106,7 @@ class Reader:
         self._table = table(kind)
 
     def given(self, flag: str) -> bool:
+        """Whether the flag was given."""
         return flag in self.sources.flags
 
     def word(self, flag: str) -> str | None:
@@ -52,79 +117,77 @@ class Reader:
             return None
         return value if isinstance(value, str) else None
 
-    def flagged(self, name: str) -> Iterator[str]:
-        """The names of the given flags that say something of the field: its own, or that of the one
-        which steers it.
-        """
-        one = self._table[name]
-        if self.given(one.flag or ""):
+    def given_flags(self, name: str) -> Iterator[str]:
+        """The given flags that concern a field: its own, and the one that steers it."""
+        field = self._table[name]
+        if self.given(field.flag or ""):
             yield name
-        if (steering := one.setting.steered_by) and self.given(steering.name):
-            yield steering.name.replace("-", "_")
+        if (switch := field.setting.steered_by) and self.given(switch.name):
+            yield switch.name.replace("-", "_")
 
     def note(self, text: str, **values: object) -> None:
-        """A mistake; see `Problem`."""
+        """Report a mistake; see `Problem`."""
         self.problems.append(Problem.of(text, **values))
 
     def read(self, name: str) -> Any:  # noqa: ANN401 -- any field's
-        """The field's value; the default of one that is not given, or cannot be read."""
-        one = self._table[name]
-        if one.is_switch:
-            return self.given(one.flag or "") is not one.default
-        if one.is_repeatable:
-            found = [self._parsed(one, word, f"{{{name}}}") for word in self._words(one)]
-            return tuple(value for value in found if value is not None)
-        called, word = self._find(one)
-        value = None if word is None else self._parsed(one, word, called)
-        return one.default if value is None else value
+        """The field's value; its default if it is not given or cannot be read."""
+        field = self._table[name]
+        if field.is_switch:
+            return self.given(field.flag or "") is not field.default
+        if field.is_repeatable:
+            values = [self._parse(field, word, f"{{{name}}}") for word in self._words(field)]
+            return tuple(value for value in values if value is not None)
+        source, word = self._find(field)
+        value = None if word is None else self._parse(field, word, source)
+        return field.default if value is None else value
 
     def default(self, name: str) -> Any:  # noqa: ANN401 -- any field's
-        """What the field is where nothing is given."""
+        """The field's default."""
         return self._table[name].default
 
-    def _words(self, one: Declared) -> Sequence[str]:
-        value = self.sources.flags.get(one.flag or "", ())
+    def _words(self, field: SettingField) -> Sequence[str]:
+        value = self.sources.flags.get(field.flag or "", ())
         if isinstance(value, bool):
             return ()
         return (value,) if isinstance(value, str) else value
 
-    def _find(self, one: Declared) -> tuple[str, str | None]:
-        """The flag or variable that gives the setting, and its word."""
-        value = self.sources.flags.get(one.flag or "")
+    def _find(self, field: SettingField) -> tuple[str, str | None]:
+        """The flag or variable that gives the field, and its word."""
+        value = self.sources.flags.get(field.flag or "")
         if isinstance(value, str):
-            return f"{{{one.name}}}", value
-        for variable in one.setting.variables:
+            return f"{{{field.name}}}", value
+        for variable in field.setting.variables:
             if self.sources.environ.get(variable):
                 return variable, self.sources.environ[variable]
         return "", None
 
-    def _parsed(self, one: Declared, word: str, called: str) -> Any:  # noqa: ANN401
-        """The value that a word stands for; `None`, and a note, if it stands for none."""
-        (kind, *_), parse = one.kinds, one.setting.parse
-        is_blank = not (word if one.is_repeatable else word.strip())
-        if is_blank and called.startswith("{"):
-            self.note(f"{called} is empty.")
-        elif one.choices:
-            if word in one.choices:
+    def _parse(self, field: SettingField, word: str, source: str) -> Any:  # noqa: ANN401
+        """The value of a word from a flag or variable; `None`, and a mistake, if it has none."""
+        (kind, *_), parse = field.kinds, field.setting.parse
+        is_blank = not (word if field.is_repeatable else word.strip())
+        if is_blank and source.startswith("{"):
+            self.note(f"{source} is empty.")
+        elif field.choices:
+            if word in field.choices:
                 return word
-            self.problems.append(choice_problem(one, word))
+            self.problems.append(field.choice_problem(word))
         elif kind in _NUMBERS:
             number = _NUMBERS[kind](word)
             if number is None:
-                self.note(f"{called} is {{word!r}}, which is no {_WORDS[kind]}.", word=word)
+                self.note(f"{source} is {{word!r}}, which is no {_NUMBER_NAMES[kind]}.", word=word)
             return number
         elif parse is None:
-            return self._place(word, called) if one.setting.metavar in PATHS else word
+            return self._check_path(word, source) if field.setting.metavar in PATHS else word
         else:
             value = parse(word)
             if value is None:
-                self.note(f"{called} takes {one.setting.form}, not {{word!r}}.", word=word)
+                self.note(f"{source} takes {field.setting.form}, not {{word!r}}.", word=word)
             return value
         return None
 
-    def _place(self, word: str, called: str) -> str:
+    def _check_path(self, word: str, source: str) -> str:
         if is_text(word) and not is_text(_absolute(word)):
-            self.note(f"{called} lies in a folder whose name is no UTF-8 text.")
+            self.note(f"{source} lies in a folder whose name is no UTF-8 text.")
         return word
 
 
@@ -159,4 +222,147 @@ def parse_number(word: str) -> float | None:
 
 
 _NUMBERS: Mapping[Any, Callable[[str], float | None]] = {int: parse_integer, float: parse_number}
-_WORDS = {int: "whole number", float: "number"}
+_NUMBER_NAMES = {int: "whole number", float: "number"}
+
+
+def _read_prompt(reader: Reader) -> str | None:
+    prompt = reader.sources.flags.get("prompt")
+    if not isinstance(prompt, str):
+        return None
+    return _read_piped_prompt(reader) if prompt == "-" else prompt
+
+
+def _read_piped_prompt(reader: Reader) -> str:
+    """Standard input without its final line break, which is not part of the prompt."""
+    try:
+        # One byte more than a prompt may have shows that it is too long.
+        content = reader.sources.read_stdin(MAX_TEXT_BYTES + 1)
+        text = _decode_prompt(content)
+    except OSError as error:
+        reader.note("The prompt on standard input cannot be read: {why}.", why=error.strerror)
+        return "-"
+    except UnicodeDecodeError as error:
+        reader.note(f"The prompt on standard input is no UTF-8 text (byte {error.start + 1}).")
+        return "-"
+    if len(content) > MAX_TEXT_BYTES:
+        reader.note(f"The prompt has more than {MAX_TEXT_BYTES} bytes.")
+    return text[:-1].removesuffix("\r") if text.endswith("\n") else text
+
+
+def _decode_prompt(content: bytes) -> str:
+    """The text; if there was too much of it, the end may be half a character, which is left out."""
+    decoder = codecs.getincrementaldecoder("utf-8-sig")()
+    return decoder.decode(content, final=len(content) <= MAX_TEXT_BYTES)
+
+
+def _read_judge_model(reader: Reader) -> str | tuple[str, ...] | None:
+    if reader.given("no-judge"):
+        if reader.given("judge-model"):
+            reader.note("{no_judge} and {judge_model} are both given: keep one.")
+        return None
+    by_flag: tuple[str, ...] = reader.read("judge_model")
+    ids = by_flag if reader.given("judge-model") else _judges_by_variable(reader)
+    if ids:
+        return ids[0] if len(ids) == 1 else ids
+    if reader.given("offline"):
+        return next((id_ for id_ in reader.sources.offline_models() if "judge" in id_), None)
+    default: str = reader.default("judge_model")
+    return default
+
+
+def _judges_by_variable(reader: Reader) -> tuple[str, ...]:
+    judge = reader.sources.environ.get("RUNNER_JUDGE_MODEL")
+    jury = reader.sources.environ.get("RUNNER_JURY_MODELS", "")
+    if not jury.strip():
+        return (judge,) if judge else ()
+    ids = _parse_model_ids(reader, jury, "RUNNER_JURY_MODELS") or ()
+    jurors = tuple(dict.fromkeys(ids))
+    for juror in jurors:
+        if ids.count(juror) > 1:
+            reader.note("RUNNER_JURY_MODELS names {id} twice: a juror has one vote.", id=juror)
+    return jurors
+
+
+def _read_model_ids(reader: Reader) -> tuple[str, ...] | None:
+    text = reader.sources.environ.get("BEDROCK_MODEL_IDS", "").strip()
+    if text:
+        return _parse_model_ids(reader, text, "{model_ids}")
+    if reader.given("offline"):
+        return reader.sources.offline_models()
+    if reader.read("provider") == BEDROCK:
+        reader.note("{model_ids} is not set: it takes {form}.", form=MODEL_IDS_FORM)
+    return None
+
+
+def _parse_model_ids(reader: Reader, text: str, source: str) -> tuple[str, ...] | None:
+    """The ids in a JSON array; `None`, and a mistake, for anything else."""
+    try:
+        ids = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        reader.note(
+            f"{source} is no JSON ({{error}}): it takes {{form}}.",
+            error=str(error),
+            form=MODEL_IDS_FORM,
+        )
+        return None
+    if not isinstance(ids, list) or not ids or not all(isinstance(i, str) and i for i in ids):
+        reader.note(f"{source} must be {{form}}.", form=MODEL_IDS_FORM)
+        return None
+    return tuple(ids)
+
+
+def _read_region(reader: Reader) -> str | None:
+    region: str | None = reader.read("region")
+    if region is None and reader.read("provider") == BEDROCK:
+        return OFFLINE_REGION if reader.given("offline") else _read_profile_region(reader)
+    return region
+
+
+def _read_profile_region(reader: Reader) -> str | None:
+    region = reader.sources.profile_region()
+    problem = None if region else reader.sources.profile_problem()
+    if problem:
+        reader.note("{problem}", problem=problem)
+    return region
+
+
+def _read_role(reader: Reader) -> str | None:
+    # A real role must never be assumed for the embedded endpoint.
+    role: str | None = reader.read("assume_role_arn")
+    return None if reader.given("offline") else role
+
+
+def _read_prefix(reader: Reader) -> str:
+    prefix: str = reader.read("s3_prefix")
+    return prefix.strip("/")
+
+
+def _read_thinking_budget(reader: Reader) -> int | None:
+    """The budget; `None` without the switch."""
+    budget: int | None = reader.read("thinking_budget_tokens")
+    if reader.given("enable-thinking"):
+        return MIN_THINKING_TOKENS if budget is None else budget
+    if reader.given("thinking-budget-tokens"):
+        reader.note("{thinking_budget_tokens} needs {enable_thinking}.")
+    return None
+
+
+def _read_max_tokens(reader: Reader) -> int:
+    """The bound; the thinking budget is added to the default, since thinking counts against it."""
+    bound: int = reader.read("max_tokens")
+    if reader.given("max-tokens"):
+        return bound
+    return bound + max(0, _read_thinking_budget(reader) or 0)
+
+
+# The settings of every run whose value depends on more than their own flag and variables.
+READERS: Mapping[str, Callable[[Reader], Any]] = {
+    "prompt": _read_prompt,
+    "judge_model": _read_judge_model,
+    "model_ids": _read_model_ids,
+    "region": _read_region,
+    "assume_role_arn": _read_role,
+    "s3_prefix": _read_prefix,
+    "thinking_budget_tokens": _read_thinking_budget,
+    "max_tokens": _read_max_tokens,
+}

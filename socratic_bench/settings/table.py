@@ -1,36 +1,44 @@
-"""The table of settings: the `Setting` of each field of a class."""
+"""The table of settings: one `SettingField` a setting, made from the fields of a class.
+
+`table` gives the settings of a class by name, `listed` those of several classes in the order in
+which help and documents list them.
+"""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from os import PathLike, fspath
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
-from msgspec import NODEFAULT, Struct, to_builtins
+from msgspec import NODEFAULT, Struct, ValidationError, to_builtins
 from msgspec.structs import replace
 
 from socratic_bench.catalogue.models import known_ids
 from socratic_bench.concurrency import convert
 from socratic_bench.errors import Problem
-from socratic_bench.setting import Setting
+from socratic_bench.setting import GROUPS, Setting, Switch
 from socratic_bench.types import in_digits
 
 Kind = type[Struct]
-PATHS = ("FILE", "DIR")  # what a word is called that names one
-MODEL = "ID"  # what the id of a model is called
+Values = TypeVar("Values", bound=Struct)
+PATHS = ("FILE", "DIR")  # metavars of settings that name a path
+MODEL_ID = "ID"  # metavar of settings that name a model
 
 
-class Declared(Struct, frozen=True):
-    """A field that is a setting of the class `home`.
+class SettingField(Struct, frozen=True):
+    """A field that is a setting.
 
-    `annotation` is its type, `kinds` are those that it may have, `None`'s left out. `owners` are
-    the benchmarks that have it, none for one of every run; `benchmarks` are all that there are.
+    Attributes:
+        annotation: its type, without the `Setting`.
+        home: the name of the class that declares it.
+        owners: the benchmarks that have it; empty for a setting of every run.
+        benchmarks: all benchmarks.
     """
 
     name: str
     annotation: Any
-    kinds: tuple[Any, ...]
     default: Any
     setting: Setting
     home: str
@@ -39,90 +47,78 @@ class Declared(Struct, frozen=True):
 
     @property
     def flag(self) -> str | None:
+        """Its flag without dashes; `None` if it has none."""
         if not self.setting.text:
             return None
         return self.setting.flag or self.name.replace("_", "-")
 
     @property
-    def choices(self) -> tuple[str, ...]:
-        """The words that it may be; empty if there are others."""
-        return get_args(self.kinds[0]) if get_origin(self.kinds[0]) is Literal else ()
+    def kinds(self) -> tuple[Any, ...]:
+        """The types that it may have, `None` left out."""
+        if get_origin(self.annotation) in (Union, UnionType):
+            return tuple(kind for kind in get_args(self.annotation) if kind is not NoneType)
+        return (self.annotation,)
 
-    def offered(self) -> Sequence[str]:
-        """The words that people are told of: all, or those that it knows by name."""
-        if self.setting.metavar == MODEL:
-            return known_ids()
-        named = self.benchmarks if "{benchmarks}" in self.setting.text else ()
-        return self.choices or named or self.setting.offers()
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The only words that it takes; empty if it takes any."""
+        return get_args(self.kinds[0]) if get_origin(self.kinds[0]) is Literal else ()
 
     @property
     def is_switch(self) -> bool:
+        """Whether its flag takes no word."""
         return self.kinds == (bool,)
 
     @property
     def is_repeatable(self) -> bool:
+        """Whether its flag may be given several times."""
         return any(get_origin(kind) is tuple for kind in self.kinds)
 
     @property
     def is_usually_one(self) -> bool:
-        """Whether it takes several words where one is usual."""
+        """Whether it is repeatable, and a single word is not kept as a tuple."""
         return self.is_repeatable and get_origin(self.kinds[0]) is not tuple
 
     @property
     def is_of_pairs(self) -> bool:
-        """Whether each of many words is a key and a value."""
-        return (
-            get_origin(self.kinds[0]) is tuple and get_origin(get_args(self.kinds[0])[0]) is tuple
-        )
+        """Whether it is repeatable and each of its words is a key and a value."""
+        kind = self.kinds[0]
+        return get_origin(kind) is tuple and get_origin(get_args(kind)[0]) is tuple
 
-    def filled(self, text: str) -> str:
-        """A text of its setting, with the values for which words stand in it."""
+    def offers(self) -> Sequence[str]:
+        """Words that help and completion offer: all choices, or the values that are known."""
+        if self.setting.metavar == MODEL_ID:
+            return known_ids()
+        names = self.benchmarks if "{benchmarks}" in self.setting.text else ()
+        return self.choices or names or self.setting.offers()
+
+    def fill(self, text: str) -> str:
+        """A text of its setting, with bounds, choices and default put in."""
         setting = self.setting
-        *others, last = (self.offered() if "{choices}" in text else None) or ("",)
+        *choices, last = (self.offers() if "{choices}" in text else None) or ("",)
         return text.format(
             low=in_digits(setting.low or 0),
             high=setting.high if setting.high is None else in_digits(setting.high),
-            default=setting.default_words.format(low=setting.low) or shown(self.default),
-            choices=f"{', '.join(others)} or {last}",
+            default=setting.default_words.format(low=setting.low) or _format(self.default),
+            choices=f"{', '.join(choices)} or {last}",
             benchmarks=", ".join(self.benchmarks),
         )
 
-    def up_to(self, high: float) -> "Declared":
-        """The same with another bound."""
-        return replace(self, setting=replace(self.setting, high=high))
+    def choice_problem(self, word: object) -> Problem:
+        """The mistake of a word that is none of its choices."""
+        choices = ", ".join(self.choices)
+        return Problem.of(
+            f"{{{self.name}}} is {{word!r}}, but must be one of {choices}.", word=word
+        )
 
-    def typed(self, value: Any) -> Any:  # noqa: ANN401 -- any field's
-        """The value in the type of its field, such as a tuple for a list.
-
-        Raises `ValidationError` or `TypeError`.
-        """
-        if self.setting.metavar in PATHS and isinstance(value, PathLike):
-            value = fspath(value)
-        found = convert(value, self.annotation)
-        # What is a value of a type already is taken as it is, whatever stands in its own fields.
-        convert(to_builtins(found), self.annotation)
-        return found
-
-    def type_problem(self, value: Any, error: Exception) -> Problem:  # noqa: ANN401
-        """What `typed` could not read."""
-        if self.choices:
-            return choice_problem(self, value)
-        what, _, where = str(error).partition(" - at `$")
-        wrong = f" ({where.rstrip('`')}: {what[:1].lower()}{what[1:]})" if where else ""
-        called = getattr(self.annotation, "__name__", "")
-        if get_args(self.annotation):
-            called = re.sub(r"\w[\w.]*\.", "", str(self.annotation))
-        text = f"{{{self.name}}} is {{value!r}}, but must be of type {{type}}{{wrong}}."
-        return Problem.of(text, value=value, type=called, wrong=wrong)
-
-    def problem(self, value: Any) -> Problem | None:  # noqa: ANN401 -- any field's
-        """What is wrong with a value of its type as such, whatever the other settings are."""
+    def bounds_problem(self, value: Any) -> Problem | None:  # noqa: ANN401 -- any field's
+        """The mistake of a value of the right type that is out of bounds; `None` if it is not."""
         if value is None:
             return None
-        mistake = self._out_of_bounds(value)
+        mistake = self._mistake_of_bounds(value)
         return Problem.of(f"{{{self.name}}} is {mistake}.", value=value) if mistake else None
 
-    def _out_of_bounds(self, value: Any) -> str | None:  # noqa: ANN401
+    def _mistake_of_bounds(self, value: Any) -> str | None:  # noqa: ANN401
         low, high = self.setting.low, self.setting.high
         if self.is_repeatable:
             is_over = high is not None and isinstance(value, tuple) and len(value) > high
@@ -134,55 +130,36 @@ class Declared(Struct, frozen=True):
         return None
 
 
-def shown(default: object) -> str:
-    """A default in words."""
-    return f"{default:g}" if isinstance(default, float) else str(default)
-
-
-def choice_problem(one: Declared, word: str) -> Problem:
-    return Problem.of(
-        f"{{{one.name}}} is {{word!r}}, but must be one of {', '.join(one.choices)}.", word=word
-    )
-
-
 @cache
-def table(kind: Kind) -> Mapping[str, Declared]:
-    """The settings of a class by name: its own first, then those of the class that it extends."""
+def table(kind: Kind) -> Mapping[str, SettingField]:
+    """The settings of a class by name: its own first, then those of the classes that it extends."""
+    return {field.name: field for field in _fields(kind)}
+
+
+def _fields(kind: Kind) -> Iterator[SettingField]:
     defaults = dict(zip(kind.__struct_fields__, kind.__struct_defaults__, strict=True))
-    return {one.name: one for one in _declared(kind, defaults)}
-
-
-def _declared(kind: Kind, defaults: Mapping[str, Any]) -> Iterator[Declared]:
-    for cls in kind.__mro__:
-        for name, annotation in getattr(cls, "__annotations__", {}).items():
-            found = getattr(annotation, "__metadata__", ())
-            if name in defaults and found and isinstance(found[0], Setting):
-                default = "" if defaults[name] is NODEFAULT else defaults[name]
-                yield Declared(
+    for home in kind.__mro__:
+        for name, annotation in getattr(home, "__annotations__", {}).items():
+            metadata = getattr(annotation, "__metadata__", ())
+            if name in defaults and metadata and isinstance(metadata[0], Setting):
+                yield SettingField(
                     name,
                     annotation.__origin__,
-                    _kinds(annotation.__origin__),
-                    default,
-                    found[0],
-                    cls.__name__,
+                    "" if defaults[name] is NODEFAULT else defaults[name],
+                    metadata[0],
+                    home.__name__,
                     getattr(kind, "OWNERS", {}).get(name, ()),
                     getattr(kind, "BENCHMARKS", ()),
                 )
 
 
-def _kinds(annotation: Any) -> tuple[Any, ...]:  # noqa: ANN401 -- a type, or a form of types
-    if get_origin(annotation) in (Union, UnionType):
-        return tuple(kind for kind in get_args(annotation) if kind is not NoneType)
-    return (annotation,)
+def names_where(kind: Kind, condition: Callable[[Setting], object]) -> tuple[str, ...]:
+    """The names of the settings that meet a condition."""
+    return tuple(name for name, field in table(kind).items() if condition(field.setting))
 
 
-def names(kind: Kind, holds: Callable[[Setting], object]) -> tuple[str, ...]:
-    """The names of the fields whose setting meets a condition."""
-    return tuple(name for name, one in table(kind).items() if holds(one.setting))
-
-
-def foreign(kind: Kind, benchmark: str) -> Mapping[str, Sequence[str]]:
-    """The fields that only other benchmarks have, with the names of these."""
+def settings_of_other_benchmarks(kind: Kind, benchmark: str) -> Mapping[str, Sequence[str]]:
+    """The settings that `benchmark` lacks, each with the benchmarks that have it."""
     owners: Mapping[str, Sequence[str]] = getattr(kind, "OWNERS", {})
     if benchmark not in getattr(kind, "BENCHMARKS", ()):
         return {}
@@ -190,23 +167,222 @@ def foreign(kind: Kind, benchmark: str) -> Mapping[str, Sequence[str]]:
 
 
 def fields_of(kind: Kind, flags: Iterable[str]) -> frozenset[str]:
-    """The fields that flags set or steer; a flag may be no setting of this class."""
+    """The names of the settings that these flags give or steer; other flags are ignored."""
     given = frozenset(flags)
     return frozenset(
-        one.name
-        for one in table(kind).values()
-        if one.flag in given or (one.setting.steered_by and one.setting.steered_by.name in given)
+        field.name
+        for field in table(kind).values()
+        if field.flag in given
+        or (field.setting.steered_by and field.setting.steered_by.name in given)
     )
 
 
 def flag_names(kinds: Sequence[Kind]) -> Callable[[str], str]:
-    """How a command calls settings: by the flag, or by the variable of one that has no flag."""
-    declared = {one.name: one for kind in kinds for one in table(kind).values()}
+    """A function from a setting's name to what users call it: its flag, or else its variable."""
+    fields = {name: field for kind in kinds for name, field in table(kind).items()}
 
     def call(name: str) -> str:
-        one = declared.get(name)
-        if one and not one.flag and one.setting.variables:
-            return one.setting.variables[0]
-        return f"--{(one and one.flag) or name.replace('_', '-')}"
+        field = fields.get(name)
+        if field and not field.flag and field.setting.variables:
+            return field.setting.variables[0]
+        return f"--{(field and field.flag) or name.replace('_', '-')}"
 
     return call
+
+
+def convert_values(config: Values) -> tuple[Values, tuple[Problem, ...]]:
+    """The configuration with each value in its field's type, such as a tuple for a list.
+
+    A value that cannot be converted is reported, and replaced by the field's default, so that all
+    else can be checked in the same go.
+    """
+    converted: dict[str, Any] = {}
+    problems: list[Problem] = []
+    for field in table(type(config)).values():
+        value = getattr(config, field.name)
+        if value is field.default:
+            continue
+        try:
+            new = _convert_value(field, value)
+        except (ValidationError, TypeError, UnicodeEncodeError) as error:  # half of a character
+            new = field.default
+            problems.append(_type_problem(field, value, error))
+        if new != value:  # a whole number stays one in a field of numbers
+            converted[field.name] = new
+    return replace(config, **converted) if converted else config, tuple(problems)
+
+
+def _convert_value(field: SettingField, value: Any) -> Any:  # noqa: ANN401 -- any field's
+    if field.setting.metavar in PATHS and isinstance(value, PathLike):
+        value = fspath(value)
+    converted = convert(value, field.annotation)
+    # `convert` takes a struct as it is, whatever stands in the struct's own fields.
+    convert(to_builtins(converted), field.annotation)
+    return converted
+
+
+def _type_problem(field: SettingField, value: object, error: Exception) -> Problem:
+    if field.choices:
+        return field.choice_problem(value)
+    what, _, where = str(error).partition(" - at `$")
+    detail = f" ({where.rstrip('`')}: {what[:1].lower()}{what[1:]})" if where else ""
+    type_name = getattr(field.annotation, "__name__", "")
+    if get_args(field.annotation):
+        type_name = re.sub(r"\w[\w.]*\.", "", str(field.annotation))
+    text = f"{{{field.name}}} is {{value!r}}, but must be of type {{type}}{{detail}}."
+    return Problem.of(text, value=value, type=type_name, detail=detail)
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """A flag or a variable as help and documents list it.
+
+    Attributes:
+        flag: without dashes; `None` for a variable without a flag.
+        offers: words that completion offers for it.
+        form: "switch" takes no word, "word" takes one, "words" takes one each time it is given.
+        owners: the benchmarks that have it; empty for a setting of every run.
+    """
+
+    group: str
+    flag: str | None
+    short: str = ""
+    offers: Callable[[], Sequence[str]] = tuple
+    metavar: str | None
+    form: str
+    text: str
+    variables: tuple[str, ...]
+    default: str
+    meaning: str
+    owners: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its variables, its flag and its letter, as users write them."""
+        flag = (f"--{self.flag}",) if self.flag else ()
+        short = (f"-{self.short}",) if self.short else ()
+        return (*self.variables, *flag, *short)
+
+
+class _Group(Struct, frozen=True):
+    """The entries of one setting: its own and that of the flag that steers it.
+
+    `after` names the entry that they follow; empty if they open their group.
+    """
+
+    entries: tuple[Entry, ...]
+    after: str
+
+
+def listed(kinds: Sequence[Kind]) -> tuple[Entry, ...]:
+    """Every setting of these classes, group by group, groups of benchmarks last.
+
+    A setting follows the flag named by its `Setting.after`, or else the setting that its class
+    declares before it in the same group.
+    """
+    waiting = [*_groups(kinds)]
+    entries = [group.entries[0] for group in waiting]
+    benchmarks = {entry.group for entry in entries if entry.group in entry.owners}
+    placed: dict[str, list[Entry]] = {group: [] for group in (*GROUPS, *sorted(benchmarks))}
+    while waiting:
+        late = [group for group in waiting if not _place(placed[group.entries[0].group], group)]
+        if len(late) == len(waiting):
+            raise ValueError(f"There is no --{late[0].after} for a setting to follow.")
+        waiting = late
+    ordered = tuple(entry for entries in placed.values() for entry in entries)
+    _refuse_shared_names(ordered)
+    return ordered
+
+
+def _groups(kinds: Sequence[Kind]) -> Iterator[_Group]:
+    last: dict[tuple[str, str], str] = {}
+    for field in (field for kind in kinds for field in table(kind).values()):
+        entries = _entries(field)
+        if entries:
+            place = (field.home, field.setting.group)
+            yield _Group(entries, field.setting.after or last.get(place, ""))
+            last[place] = _title(entries[-1])
+
+
+def _place(entries: list[Entry], group: _Group) -> bool:
+    """Insert the group's entries where they belong; false if what they follow is not there yet."""
+    titles = [_title(entry) for entry in entries]
+    if group.after and group.after not in titles:
+        return False
+    index = titles.index(group.after) + 1 if group.after else len(entries)
+    entries[index:index] = group.entries
+    return True
+
+
+def _title(entry: Entry) -> str:
+    return entry.flag or entry.variables[0]
+
+
+def _refuse_shared_names(entries: Sequence[Entry]) -> None:
+    """Raise `ValueError` if two settings share a name; a sweep's may be those of its runs."""
+    counts = Counter(name for entry in entries if entry.group != "sweep" for name in entry.names)
+    if shared := [name for name, count in counts.items() if count > 1]:
+        raise ValueError(f"Several settings are called {', '.join(shared)}.")
+
+
+def _entries(field: SettingField) -> tuple[Entry, ...]:
+    setting, switch = field.setting, field.setting.steered_by
+    if not field.flag and not setting.variables:
+        return ()
+    own = Entry(
+        group=setting.group,
+        flag=field.flag,
+        short=setting.short,
+        offers=field.offers,
+        metavar=setting.metavar,
+        form="words" if field.is_repeatable else "switch" if field.is_switch else "word",
+        text=field.fill(setting.text),
+        variables=setting.variables,
+        default=_default(field),
+        meaning=_meaning(field),
+        owners=field.owners,
+    )
+    if not switch:
+        return (own,)
+    steering = _switch_entry(setting.group, switch, field.owners)
+    return (own, steering) if switch.comes_after else (steering, own)
+
+
+def _switch_entry(group: str, switch: Switch, owners: tuple[str, ...]) -> Entry:
+    return Entry(
+        group=group,
+        flag=switch.name,
+        offers=lambda: switch.choices,
+        metavar=switch.metavar,
+        form="word" if switch.metavar else "switch",
+        text=switch.text.format(default=switch.default_words),
+        variables=(),
+        default=f"`{switch.default_words}`" if switch.metavar else switch.default_words,
+        meaning=switch.meaning or _without_default(switch.text),
+        owners=owners,
+    )
+
+
+def _meaning(field: SettingField) -> str:
+    setting = field.setting
+    text = setting.meaning or _without_default(setting.text)
+    is_bounded = setting.high is not None and "{high}" not in text
+    return field.fill(f"{text}; {{low}} to {{high}}" if is_bounded else text)
+
+
+def _without_default(text: str) -> str:
+    """The text without the default, which has a column of its own in the documents' tables."""
+    return text.partition(" (default")[0]
+
+
+def _default(field: SettingField) -> str:
+    if field.setting.default_words:
+        return field.fill(field.setting.default_words)
+    if field.is_switch:
+        return "off"
+    if field.default in (None, "", ()):
+        return "none"
+    return f"`{field.default}`" if isinstance(field.default, str) else _format(field.default)
+
+
+def _format(default: object) -> str:
+    return f"{default:g}" if isinstance(default, float) else str(default)

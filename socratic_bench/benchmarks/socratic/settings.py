@@ -128,7 +128,6 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
             "{choices}: the edition of the [rubric](benchmark.md#the-rubric) by which is judged",
             after="no-judge",
             variables=("RUNNER_RUBRIC",),
-            before=FIRST_RUBRIC,
         ),
     ] = "socratic-disposition-2"
     compliance_threshold: Annotated[
@@ -155,6 +154,12 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
     READERS: ClassVar[Mapping[str, Callable[[Reader], Any]]] = {
         **CoreConfig.READERS,
         "student_model": _student_model,
+    }
+    REMOVED: ClassVar[Mapping[str, Mapping[Any, str]]] = {
+        "student_edition": {
+            "socratic-student-1": "The run was begun with the first edition of students and "
+            "scenarios (socratic-student-1), which this version no longer has: start a new run."
+        }
     }
 
 

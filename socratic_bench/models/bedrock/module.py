@@ -9,14 +9,13 @@ from botocore.session import Session
 
 from socratic_bench.catalogue.models import capabilities_of
 from socratic_bench.errors import CheckResult, Problem
-from socratic_bench.generation import MIN_THINKING_TOKENS
+from socratic_bench.generation import MIN_THINKING_TOKENS, chosen_settings, setting_text
 from socratic_bench.models.bedrock import account
 from socratic_bench.models.bedrock.capabilities import Options
 from socratic_bench.models.bedrock.provider import BedrockProvider, Connection
 from socratic_bench.models.bedrock.session import Endpoint, open_session
 from socratic_bench.ports.provider import Provider, ProviderModule, Quota
 from socratic_bench.settings import OFFLINE_REGION, CoreConfig
-from socratic_bench.settings.requested import asked_settings, setting_name
 
 
 class Bedrock(ProviderModule):
@@ -27,11 +26,11 @@ class Bedrock(ProviderModule):
     def problems(self, config: CoreConfig) -> Iterator[Problem]:
         """The settings of the model under test that it is known not to take."""
         capabilities = capabilities_of(config.model)
-        requested = asked_settings(config.generation)
+        requested = chosen_settings(config.generation)
         for field in ("temperature", "top_p", "both_samplings", "thinking"):
             if field in requested and not getattr(capabilities, field):
                 yield Problem.of(
-                    f"{{tested}} takes no {setting_name(field)}: leave it out.", tested=config.model
+                    f"{{tested}} takes no {setting_text(field)}: leave it out.", tested=config.model
                 )
 
     def notices(self, config: CoreConfig) -> Iterator[str]:

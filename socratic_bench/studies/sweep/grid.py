@@ -14,7 +14,7 @@ from socratic_bench.benchmarks import RunConfig
 from socratic_bench.documents import encode
 from socratic_bench.documents.sweep import SweepFile
 from socratic_bench.settings import MAX_STORED_BYTES, read_bounded, table, to_stored
-from socratic_bench.settings.table import Declared
+from socratic_bench.settings.table import SettingField
 from socratic_bench.types import Json
 
 MODEL = "model"
@@ -164,7 +164,7 @@ class Grid(Struct, frozen=True, kw_only=True):
         return told
 
 
-def axis_settings() -> Iterator[Declared]:
+def axis_settings() -> Iterator[SettingField]:
     """The settings of a run that a sweep may give several values."""
     return (one for one in table(RunConfig).values() if one.setting.axis)
 
@@ -205,7 +205,7 @@ def _told(settings: Mapping[str, Json]) -> bytes:
         return repr(settings).encode()
 
 
-def _declared(name: str) -> Declared:
+def _declared(name: str) -> SettingField:
     return table(RunConfig)[name]
 
 
@@ -217,6 +217,6 @@ def _digest(path: str) -> str:
         return UNREADABLE
 
 
-def _is_apart(one: Declared) -> bool:
+def _is_apart(one: SettingField) -> bool:
     setting = one.setting
     return one.name in _APART or (setting.group in _APART_GROUPS and not setting.identity)

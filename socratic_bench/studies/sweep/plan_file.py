@@ -12,8 +12,8 @@ from socratic_bench.concurrency import kind_of
 from socratic_bench.documents.sweep_plan import MODELS, ModelPlan, PlanKey, key_name, plan_keys
 from socratic_bench.errors import MOST_SHOWN, Problem, UsageError
 from socratic_bench.settings import S3, Reader, Sources, read_bounded, table
+from socratic_bench.settings.files import UnreadableTomlError, parse_toml
 from socratic_bench.settings.reader import Flags
-from socratic_bench.settings.toml_file import UnreadableTomlError, parse_toml
 from socratic_bench.studies.sweep.plan_models import TARGETS, Models, read_models
 from socratic_bench.studies.sweep.plan_words import (
     MOST_VALUES,
@@ -226,7 +226,7 @@ def _problems(key: PlanKey, words: Sequence[str]) -> Iterator[Problem]:
         reader = Reader(kind, _sources({one.flag or "": said}))
         value = reader.read(one.name)
         yield from reader.problems
-        if not reader.problems and (problem := one.problem(value)):
+        if not reader.problems and (problem := one.bounds_problem(value)):
             yield problem
 
 

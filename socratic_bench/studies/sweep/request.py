@@ -13,7 +13,7 @@ from socratic_bench.models.rate_window import RateTarget
 from socratic_bench.runs.prepare import BUILT_IN, read_prices
 from socratic_bench.settings import Sources, read_config, table
 from socratic_bench.settings.reader import Flags, Reader
-from socratic_bench.settings.table import Declared
+from socratic_bench.settings.table import SettingField
 from socratic_bench.studies.sweep.bounds import Bound
 from socratic_bench.studies.sweep.grid import MODEL, Axis, Grid, axis_settings
 from socratic_bench.studies.sweep.plan_file import NO_PLAN, PlanFile
@@ -161,7 +161,7 @@ def _prompts(path: str, problems: list[Words]) -> tuple[str, ...]:
         return ()
 
 
-def _values(one: Declared, word: str, sources: Sources, problems: list[Words]) -> Sequence[Any]:
+def _values(one: SettingField, word: str, sources: Sources, problems: list[Words]) -> Sequence[Any]:
     """The values that a word of an axis stands for."""
     if one.setting.expand is not None:
         try:
@@ -175,7 +175,7 @@ def _values(one: Declared, word: str, sources: Sources, problems: list[Words]) -
     return () if reader.problems else (value,)
 
 
-def _repeated(one: Declared, values: Sequence[Any]) -> Iterator[Problem]:
+def _repeated(one: SettingField, values: Sequence[Any]) -> Iterator[Problem]:
     for value in dict.fromkeys(value for value in values if values.count(value) > 1):
         text = f"{{{one.name}}} names {{value!r}} more than once: {{repeats}} plays cells again."
         yield Problem.of(text, value=value)
@@ -202,7 +202,7 @@ def _own_problems(
     given = {one: getattr(settings, name) for name, one in table(SweepSettings).items()}
     # Runs have seeds that follow from it, and tell nothing of the seed itself.
     for one, value in (*given.items(), (table(RunConfig)["seed"], base.seed)):
-        if problem := one.problem(value):
+        if problem := one.bounds_problem(value):
             yield problem
     if not any(axis.name == MODEL for axis in axes):
         yield Problem.of("No models to test: give {model} with one Bedrock model id or more.")

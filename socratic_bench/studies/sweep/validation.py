@@ -13,7 +13,7 @@ from socratic_bench.documents.validation import FileEntry, ValidationDocument
 from socratic_bench.errors import Problem, UsageError, Words, in_short, in_words
 from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.settings import OFFLINE_REGION, Sources, read_bounded, table
-from socratic_bench.settings.toml_file import UnreadableTomlError, parse_toml
+from socratic_bench.settings.files import UnreadableTomlError, parse_toml
 from socratic_bench.studies.sweep.checking import check
 from socratic_bench.studies.sweep.plan_file import ABOUT, KINDS, PlanFile, read_plan_file
 from socratic_bench.studies.sweep.prompts import read_prompts

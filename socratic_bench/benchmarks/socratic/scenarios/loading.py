@@ -45,7 +45,7 @@ def load_file(path: Path | str) -> Scenario:
     path = Path(path)
     # Files of the package need no look over.
     from socratic_bench.benchmarks.socratic.scenarios.fields import find_problems
-    from socratic_bench.settings.toml_file import UnreadableTomlError, parse_toml
+    from socratic_bench.settings.files import UnreadableTomlError, parse_toml
 
     content = _content(path)
     try:
