@@ -97,6 +97,7 @@ def result(turns: tuple[Turn, ...] = TURNS, **values: Any) -> RunResult:
         "started_at": NOON,
         "completed_at": NOON + timedelta(seconds=12),
         "duration_s": 12.3456,
+        "sdk_version": "botocore 1.0",
     }
     return RunResult(**{**fields, **values})
 

@@ -31,7 +31,7 @@ class EndedRun(Struct, frozen=True, kw_only=True):
     `closing` is what the other speaker said last, without a reply. `journal` is what a run that no
     store keeps is resumed from. `parts` are the benchmark's own keys of the document. `concluded`
     is what a judge said of the episode as a whole, `None` if it was not asked, or the run had ended
-    before.
+    before. `sdk_version` names what sent the requests, with its version.
     """
 
     run_id: str
@@ -53,6 +53,7 @@ class EndedRun(Struct, frozen=True, kw_only=True):
     started_at: datetime
     completed_at: datetime
     duration_s: float
+    sdk_version: str
     prices: "PriceTable | None" = None
     held_judges: "Sequence[StoredCalibration]" = ()
     parts: Parts = Parts()

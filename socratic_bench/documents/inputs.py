@@ -104,8 +104,6 @@ class Inputs(Settings, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, result: "EndedRun") -> "Inputs":
-        from socratic_bench.models.providers import load_provider
-
         config, kind = result.config, type(result.config)
         own = own_inputs(kind, result.benchmark)
         return cls(
@@ -117,7 +115,7 @@ class Inputs(Settings, frozen=True, kw_only=True):
                 for role, model in result.models.items()
             },
             runner_version=VERSION,
-            sdk_version=load_provider(result.config.provider).sdk_version(),
+            sdk_version=result.sdk_version,
         )
 
 

@@ -11,6 +11,7 @@ from socratic_bench.documents.journal import EndEntry
 from socratic_bench.documents.place import Place
 from socratic_bench.documents.result import RunResult
 from socratic_bench.errors import ENDINGS, MOST_SHOWN, ArtifactError, BenchError, InternalError
+from socratic_bench.models.providers import load_provider
 from socratic_bench.ports.benchmark import EpisodeResult, Metrics
 from socratic_bench.ports.store import ArtifactStore
 from socratic_bench.runs.closing_judging import (
@@ -182,6 +183,7 @@ class Closing(Struct, frozen=True):
             started_at=scope.started_at,
             completed_at=completed_at,
             duration_s=duration_s,
+            sdk_version=load_provider(plan.config.provider).sdk_version(),
         )
 
     def _with_metrics(
