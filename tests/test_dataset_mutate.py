@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from socratic_bench.benchmarks.execution.dataset.operators import mutants
+from socratic_bench.benchmarks.execution.dataset.mutate import mutants
 from tests.command import ROOT, run
 from tests.test_dataset_reading import ROW, UNMUTATED, written
 from tests.test_dataset_verify import SHIPPED_FILE, verified

@@ -711,10 +711,8 @@ SANDBOX = "socratic_bench/benchmarks/execution/sandbox"
 MEANT = {
     f"{SANDBOX}/child.py": ["compile", "exec", "compile", "eval", "__import__", "__import__"],
     f"{SANDBOX}/client.py": ["subprocess", "subprocess.Popen"],
-    f"{SANDBOX}/hidden_files.py": ["ctypes"],
     f"{SANDBOX}/limits.py": ["ctypes"],
     f"{SANDBOX}/server.py": ["__import__"],
-    f"{SANDBOX}/system_calls.py": ["ctypes"],
 }
 
 

@@ -10,13 +10,13 @@ from ..arguments import Parser, parse_strictly
 from ..stored_runs import add_output
 
 if TYPE_CHECKING:
-    from socratic_bench.benchmarks.execution.dataset.documents import (
+    from socratic_bench.benchmarks.execution.dataset.document import (
         DatasetMutation,
         DatasetVerification,
         Isolation,
     )
     from socratic_bench.benchmarks.execution.dataset.reading import DataSet
-    from socratic_bench.benchmarks.execution.problem import Problem
+    from socratic_bench.benchmarks.execution.items import Problem
     from socratic_bench.benchmarks.execution.sandbox.client import Sandbox
 
 VERIFY, MUTATE = "verify", "mutate"
@@ -99,8 +99,8 @@ def _check(found: Namespace, parser: Parser) -> None:
 
 
 def _verify(found: Namespace) -> int:
-    from socratic_bench.benchmarks.execution.dataset.documents import verification
-    from socratic_bench.benchmarks.execution.dataset.verifying import verify
+    from socratic_bench.benchmarks.execution.dataset.document import verification
+    from socratic_bench.benchmarks.execution.dataset.verify import verify
     from socratic_bench.benchmarks.execution.sandbox.client import Limits, sandbox
     from socratic_bench.errors import ENDINGS
 
@@ -113,9 +113,8 @@ def _verify(found: Namespace) -> int:
 
 
 def _mutate(found: Namespace) -> int:
-    from socratic_bench.benchmarks.execution.dataset.documents import mutation
-    from socratic_bench.benchmarks.execution.dataset.mutating import mutate
-    from socratic_bench.benchmarks.execution.dataset.writing import mutated_row, write_rows
+    from socratic_bench.benchmarks.execution.dataset.document import mutation
+    from socratic_bench.benchmarks.execution.dataset.mutate import mutate, mutated_row, write_rows
     from socratic_bench.benchmarks.execution.sandbox.client import Limits, sandbox
 
     data, limits = _read(found), Limits(timeout_s=found.timeout)
@@ -151,8 +150,8 @@ def _read(found: Namespace) -> "DataSet":
 def _isolation(box: "Sandbox") -> "Isolation":
     import os
 
-    from socratic_bench.benchmarks.execution.dataset.documents import Isolation
-    from socratic_bench.benchmarks.execution.sandbox.network import is_network_open
+    from socratic_bench.benchmarks.execution.dataset.document import Isolation
+    from socratic_bench.benchmarks.execution.sandbox.client import is_network_open
 
     return Isolation(
         user="nobody" if os.geteuid() == 0 else "own",

@@ -1,24 +1,106 @@
-"""The benchmark as the engine sees it: prepare the items, sum the answers up."""
+"""Plays the items: each is one call, which follows from no other."""
 
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from socratic_bench.benchmarks.execution.answers import ExecutionTurn, read
 from socratic_bench.benchmarks.execution.dataset.reading import DataSet, read_problems
 from socratic_bench.benchmarks.execution.document import PARTS, ExecutionSample
-from socratic_bench.benchmarks.execution.episode import ExecutionEpisode
-from socratic_bench.benchmarks.execution.items import Item, items_of
-from socratic_bench.benchmarks.execution.metrics import METRICS, n_problems_of, summarise
-from socratic_bench.benchmarks.execution.prompts import prompt_of, prompts_sha256
-from socratic_bench.benchmarks.execution.sampling import notices_of, problems_of
+from socratic_bench.benchmarks.execution.items import (
+    Item,
+    items_of,
+    prompt_of,
+    prompts_sha256,
+    system_prompt,
+)
+from socratic_bench.benchmarks.execution.metrics import (
+    METRICS,
+    by_problem_of,
+    n_problems_of,
+    summarise,
+)
+from socratic_bench.benchmarks.execution.sampling import notices_of, problems_of, sampling_of
 from socratic_bench.benchmarks.execution.settings import Settings
-from socratic_bench.benchmarks.execution.turn import ExecutionTurn
-from socratic_bench.benchmarks.execution.views import VIEWS
 from socratic_bench.errors import Problem, UsageError, Words, followed
-from socratic_bench.ports.benchmark import Benchmark, Metrics
+from socratic_bench.ports.benchmark import (
+    Benchmark,
+    Episode,
+    EpisodeContext,
+    EpisodeResult,
+    Length,
+    Metrics,
+)
+from socratic_bench.ports.parts import Caveat, MetricGroup, Views
 from socratic_bench.settings import CoreConfig, part_of, read_system_prompt
 from socratic_bench.turns import Turn
-from socratic_bench.types import counted
+from socratic_bench.types import CallKey, Message, Request, Role, clean, counted
+
+# What a model may write before its answer, in words: a guess for estimates.
+STEPS: dict[Length, int] = {"short": 10, "likely": 40, "long": 150}
+STEP = "Then the loop goes on with its next value. "
+
+
+class ExecutionEpisode(Episode, frozen=True, kw_only=True):
+    """`system` is the user's own system prompt; `None`: the built-in one of the item's level."""
+
+    settings: Settings
+    items: tuple[Item, ...]
+    system: str | None = None
+
+    def play(self, context: EpisodeContext) -> EpisodeResult:
+        context.play_items(self.ask)
+        return EpisodeResult(end_reason="max_turns")
+
+    def ask(self, context: EpisodeContext, index: int) -> Turn:
+        """One item."""
+        item = self.items[index]
+        prompt, sampling = clean(prompt_of(item)), sampling_of(self.settings, item)
+        request = Request(
+            messages=(Message.user(prompt),),
+            system=self.system or system_prompt(item.level),
+            config=sampling.config,
+            temperature_if_taken=sampling.temperature_if_taken,
+        )
+        reply = context.tested.complete(request, CallKey(role="model", index=index))
+        return ExecutionTurn(index=index, prompt=prompt, reply=reply, item=item)
+
+    def measured(self, turns: Sequence[Turn], index: int) -> Turn:
+        return read(ExecutionTurn.of(turns[index]))
+
+    def expected_reply(self, role: Role, length: Length) -> str:
+        del role
+        return STEP * STEPS[length] + "[ANSWER]\nassert call == [1, 2, 3]\n[/ANSWER]"
+
+
+# What reports show of this benchmark, and by what its runs are compared.
+
+VIEWS = Views(
+    axes=("mc", "mr"),
+    sample="data set",
+    result="outcome",
+    right="correct",
+    expected="expected_output",
+    groups=(
+        MetricGroup(title="Prediction", metrics=("oc", "mc", "or", "mr", "oc_less_mc")),
+        MetricGroup(title="Replies", metrics=("answered", "truncated")),
+        MetricGroup(
+            title="Choice", metrics=("preference", "choice_correct", "choice_oc", "choice_mc")
+        ),
+        MetricGroup(
+            title="Order", metrics=("position_bias", "order_consistency", "control_position_bias")
+        ),
+    ),
+    facts=(
+        Caveat(title="Data set", path="dataset.place"),
+        Caveat(title="Task", path="inputs.task"),
+        Caveat(title="Reasoning", path="inputs.pred_reasoning"),
+    ),
+    parts=by_problem_of,
+)
+
+
+# The benchmark as the engine sees it: prepare the items, sum the answers up.
 
 MOST_NAMED = 5
 
@@ -45,7 +127,7 @@ class ExecutionBenchmark(Benchmark):
     @property
     def documents(self) -> Mapping[str, type[Struct]]:
         """What `dataset` prints, which no run needs."""
-        from socratic_bench.benchmarks.execution.dataset.documents import DOCUMENTS
+        from socratic_bench.benchmarks.execution.dataset.document import DOCUMENTS
 
         return DOCUMENTS
 

@@ -6,12 +6,16 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from socratic_bench.benchmarks.execution.figures import Cases, Figure, by_problem, counts, share
 from socratic_bench.benchmarks.execution.items import PROGRAMS, Item, Program
-from socratic_bench.benchmarks.execution.reading import (
+from socratic_bench.benchmarks.execution.outcomes import (
     OUTCOMES,
+    Cases,
+    Figure,
     ItemOutcome,
     Readings,
+    by_problem,
+    counts,
+    share,
     with_program,
 )
 from socratic_bench.documents.scalars import Count, keys

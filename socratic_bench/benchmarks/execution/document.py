@@ -7,14 +7,14 @@ from typing import Annotated, Any, Self
 
 from msgspec import Struct, field
 
+from socratic_bench.benchmarks.execution.answers import ExecutionTurn
 from socratic_bench.benchmarks.execution.choice import Choice, choice
 from socratic_bench.benchmarks.execution.dataset.reading import DataSet
-from socratic_bench.benchmarks.execution.figures import Signed
 from socratic_bench.benchmarks.execution.items import Item, Kind, Program, other
+from socratic_bench.benchmarks.execution.outcomes import Signed
 from socratic_bench.benchmarks.execution.prediction import Prediction, prediction
 from socratic_bench.benchmarks.execution.reasoning import LevelEntry, Turns, levels
 from socratic_bench.benchmarks.execution.settings import Level, Settings
-from socratic_bench.benchmarks.execution.turn import ExecutionTurn
 from socratic_bench.documents.cost import Billing, role_usd
 from socratic_bench.documents.result import RunResult
 from socratic_bench.documents.scalars import Count, Sha256, Share

@@ -1,22 +1,59 @@
-"""What is asked: one item for each call, in an order that the seeds give."""
+"""A problem: a program, calls of it with their outputs, and the same of a mutated program."""
 
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, lru_cache
 from hashlib import sha256
 from itertools import product
-from typing import Literal, get_args
+from pathlib import Path
+from typing import Any, Literal, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks.execution.literals import Value, compare, parse_literal
-from socratic_bench.benchmarks.execution.problem import Problem
 from socratic_bench.benchmarks.execution.settings import Level, Settings
+
+
+class Mutation(Struct, frozen=True, kw_only=True):
+    """How the mutated program came about; what is not known is `None`."""
+
+    mutation_type: str | None = None
+    mutation_id: int | None = None
+    coverage_similarity: float | None = None  # 0 to 1: lines that both programs execute
+
+
+class Problem(Struct, frozen=True, kw_only=True):
+    """A row of a data set. Calls and outputs are source text: `peak([1, 2])`, `[2]`.
+
+    `mutated_code` and `mutated_outputs` are both `None`, or neither is; outputs are one for each of
+    `inputs`. `sha256` is that of what is executed: codes, inputs and outputs.
+    """
+
+    id: str
+    function_name: str
+    code: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    mutated_code: str | None = None
+    mutated_outputs: tuple[str, ...] | None = None
+    mutation: Mutation | None = None
+    difficulty: str | None = None
+    n_lines: int | None = None  # as the data set says
+    sha256: str = ""
+
+
+# What is asked: one item for each call, in an order that the seeds give.
 
 Program = Literal["original", "mutated"]
 Kind = Literal["prediction", "choice", "control", "reasoning"]
+Letter = Literal["A", "B"]
 PROGRAMS: tuple[Program, ...] = get_args(Program)
 LEVELS: tuple[Level, ...] = get_args(Level)
+# Keys of the JSON object in which a choice is answered.
+CHOSEN, ASSERTION = "chosen_program", "assertion"
 
 
 class Item(Struct, frozen=True, kw_only=True):
@@ -161,3 +198,49 @@ def _drawn(seed: int, item: Item) -> bytes:
 def _digest(*parts: object) -> bytes:
     """Computed by SHA-256, so that it is the same on any Python and any machine."""
     return sha256(repr(parts).encode()).digest()
+
+
+# The words that a model is asked with, made of prompts.toml.
+
+_FILE = Path(__file__).with_name("prompts.toml")
+
+
+def system_prompt(level: Level) -> str:
+    """With the sentence of a level of reasoning."""
+    return _filled(_texts()["system"], {"reasoning": sentence(level)})
+
+
+def sentence(level: Level) -> str:
+    """How a model is asked to reason."""
+    said: str = _texts()["reasoning"][level]
+    return said
+
+
+def prompt_of(item: Item) -> str:
+    """What is said for one item."""
+    if not item.is_choice:
+        program = item.code(item.program)
+        return _filled(
+            _texts()["prediction"]["text"], {"program": program.strip("\n"), "call": item.call}
+        )
+    second = item.program if item.kind == "control" else other(item.program)
+    programs = {"program_a": item.code(item.program), "program_b": item.code(second)}
+    words = {name: code.strip("\n") for name, code in programs.items()}
+    form = {CHOSEN: "A or B", ASSERTION: f"assert {item.call} == VALUE"}
+    words |= {"call": item.call, "form": json.dumps(form, ensure_ascii=False)}
+    return _filled(_texts()["choice"]["text"], words)
+
+
+def prompts_sha256() -> str:
+    return sha256(_FILE.read_bytes()).hexdigest()
+
+
+def _filled(text: str, words: Mapping[str, str]) -> str:
+    """What is put in is not looked through for braces of its own."""
+    names = "|".join(map(re.escape, words))
+    return re.sub(rf"\{{({names})\}}", lambda found: words[found[1]], text).strip()
+
+
+@cache
+def _texts() -> Mapping[str, Any]:
+    return tomllib.loads(_FILE.read_text("utf-8"))

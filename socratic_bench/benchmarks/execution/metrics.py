@@ -12,10 +12,16 @@ from socratic_bench.benchmarks.execution.choice import (
     reverted_of,
     right_of,
 )
-from socratic_bench.benchmarks.execution.figures import Cases, by_problem, gap
 from socratic_bench.benchmarks.execution.items import PROGRAMS, Item
+from socratic_bench.benchmarks.execution.outcomes import (
+    Cases,
+    Readings,
+    by_problem,
+    gap,
+    readings_in,
+    with_program,
+)
 from socratic_bench.benchmarks.execution.prediction import correct_of, passed_of, reversion_of
-from socratic_bench.benchmarks.execution.reading import Readings, readings_in, with_program
 from socratic_bench.documents.scalars import FIGURE_PLACES
 from socratic_bench.ports.benchmark import MetricInfo
 

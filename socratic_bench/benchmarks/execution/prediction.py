@@ -6,21 +6,18 @@ from typing import Annotated
 
 from msgspec import Struct, field
 
-from socratic_bench.benchmarks.execution.figures import (
+from socratic_bench.benchmarks.execution.items import PROGRAMS, Item, Problem
+from socratic_bench.benchmarks.execution.outcomes import (
+    OUTCOMES,
     Cases,
     Figure,
     Gap,
+    ItemOutcome,
+    Readings,
     by_problem,
     counts,
     gap,
     share,
-)
-from socratic_bench.benchmarks.execution.items import PROGRAMS, Item
-from socratic_bench.benchmarks.execution.problem import Problem
-from socratic_bench.benchmarks.execution.reading import (
-    OUTCOMES,
-    ItemOutcome,
-    Readings,
     with_program,
 )
 from socratic_bench.documents.scalars import Count, keys

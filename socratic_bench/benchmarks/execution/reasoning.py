@@ -6,14 +6,12 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from socratic_bench.benchmarks.execution.figures import Cases, Gap, gap
-from socratic_bench.benchmarks.execution.items import LEVELS, Item, Program
+from socratic_bench.benchmarks.execution.answers import ExecutionTurn
+from socratic_bench.benchmarks.execution.items import LEVELS, Item, Program, sentence
+from socratic_bench.benchmarks.execution.outcomes import Cases, Gap, Readings, gap, with_program
 from socratic_bench.benchmarks.execution.prediction import Shown, correct_of, reversion_of, shown
-from socratic_bench.benchmarks.execution.prompts import sentence
-from socratic_bench.benchmarks.execution.reading import Readings, with_program
 from socratic_bench.benchmarks.execution.sampling import level_tokens
 from socratic_bench.benchmarks.execution.settings import Level, Settings
-from socratic_bench.benchmarks.execution.turn import ExecutionTurn
 from socratic_bench.documents.scalars import Amount, Count
 from socratic_bench.documents.usage import sum_usage
 from socratic_bench.types import doc

@@ -12,13 +12,13 @@ import msgspec
 import orjson
 from msgspec import Meta, Struct
 
+from socratic_bench.benchmarks.execution.items import Mutation, Problem
 from socratic_bench.benchmarks.execution.literals import (
     MAX_CHARACTERS,
     LiteralError,
     parse_literal,
     parsed_as,
 )
-from socratic_bench.benchmarks.execution.problem import Mutation, Problem
 from socratic_bench.concurrency import convert
 
 MOST_ROWS = 100_000

@@ -1,8 +1,9 @@
-"""Programs executed in processes of their own, as the rest of the program asks for it."""
+"""Whether programs could reach anything, if the kernel let them."""
 
 import json
 import os
 import select
+import socket
 import subprocess
 import sys
 import time
@@ -15,9 +16,29 @@ from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from socratic_bench.benchmarks.execution.sandbox.limits import become_subreaper, set_readable
-from socratic_bench.benchmarks.execution.sandbox.processes import sweep
+from socratic_bench.benchmarks.execution.sandbox.server import sweep
 from socratic_bench.concurrency import convert
 from socratic_bench.errors import UsageError
+
+_INTERFACES = Path("/sys/class/net")
+_LOOP = "lo"
+_IS_UP = 1
+
+
+def is_network_open() -> bool:
+    """Whether any network interface is up, except the loop; one that tells nothing counts as up."""
+    names = [name for _, name in socket.if_nameindex() if name != _LOOP]
+    return any(_flags(name) & _IS_UP for name in names)
+
+
+def _flags(name: str) -> int:
+    try:
+        return int((_INTERFACES / name / "flags").read_text(encoding="ascii"), 16)
+    except (OSError, ValueError):
+        return _IS_UP
+
+
+# Programs executed in processes of their own, as the rest of the program asks for it.
 
 # The modules of the server are found here, and nothing else of ours.
 _FOLDER = Path(__file__).parents[1]

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from socratic_bench.benchmarks.execution.dataset.documents import (
+from socratic_bench.benchmarks.execution.dataset.document import (
     Fault,
     FindingEntry,
     VerifiedRow,
     Which,
 )
+from socratic_bench.benchmarks.execution.items import Problem
 from socratic_bench.benchmarks.execution.literals import (
     LiteralError,
     Value,
@@ -15,7 +16,6 @@ from socratic_bench.benchmarks.execution.literals import (
     is_literal,
     parse_literal,
 )
-from socratic_bench.benchmarks.execution.problem import Problem
 from socratic_bench.benchmarks.execution.sandbox.client import Case, Execution, Outcome, Sandbox
 
 _LONGEST_SHOWN = 200

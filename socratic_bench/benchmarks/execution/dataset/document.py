@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from socratic_bench.benchmarks.execution.dataset.mutating import Mutated
+from socratic_bench.benchmarks.execution.dataset.mutate import Mutated
 from socratic_bench.benchmarks.execution.dataset.reading import DataSet
-from socratic_bench.benchmarks.execution.problem import Mutation, Problem
+from socratic_bench.benchmarks.execution.items import Mutation, Problem
 from socratic_bench.benchmarks.execution.sandbox.client import Limits
 from socratic_bench.documents.scalars import Amount, Count, Sha256, Share
 from socratic_bench.documents.schemas import Document
