@@ -209,7 +209,8 @@ ENDPOINTS = {
     "space": f"http://us er:{PASSWORD}@{NOWHERE}",
     "signed": f"http://{NOWHERE}/?{SIGNED}",
 }
-NO_ADDRESSES = ("no url", "no port", "no scheme")  # to which nothing can be sent at all
+# Nothing can be sent to these at all.
+NO_ADDRESSES = ("no url", "no port", "no scheme", "space")
 
 
 @pytest.mark.parametrize("case", ENDPOINTS)
@@ -426,7 +427,7 @@ def test_other_words_stay():
 
 
 @pytest.mark.parametrize("name", KEYS)
-def test_a_known_credential_is_masked_however_it_is_written(name, monkeypatch):
+def test_a_known_credential_is_masked_plain_and_escaped(name, monkeypatch):
     monkeypatch.setenv(name, TOKEN)
     written = f"{TOKEN} {json.dumps(TOKEN)} {quote(TOKEN, safe='')}"
 

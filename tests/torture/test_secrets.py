@@ -1,7 +1,7 @@
-"""Credentials of every source that the SDK has come out nowhere, in no way of writing them."""
+"""Credentials of every source that the SDK has come out nowhere: plain, escaped or in Base64."""
 
-import html
 import json
+import re
 import sys
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping
@@ -14,7 +14,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from socratic_bench.redaction.forms import Secrets
+from socratic_bench.redaction import Secrets
 from tests.command import CLAUDE, OPENING, Outcome, account, daily, environment, run
 from tests.fakes import FakeBedrock, Said, Sent, answer, refusal, scored
 
@@ -179,45 +179,6 @@ def giver() -> Iterator[FakeBedrock]:
         yield server
 
 
-def escaped(secret: str) -> dict[str, str]:
-    """Forms in which letters and digits are escaped, too: all of them, or some."""
-    ways: dict[str, Callable[[str], str]] = {
-        "json": lambda c: f"\\u{ord(c):04x}",
-        "JSON": lambda c: f"\\u{ord(c):04X}",
-        "json in json": lambda c: f"\\\\u{ord(c):04x}",
-        "javascript": lambda c: f"\\u{{{ord(c):x}}}",
-        "python": lambda c: f"\\x{ord(c):02x}",
-        "PYTHON": lambda c: f"\\x{ord(c):02X}",
-        "python, long": lambda c: f"\\U{ord(c):08x}",
-        "url": lambda c: f"%{ord(c):02x}",
-        "URL": lambda c: f"%{ord(c):02X}",
-        "url of a url": lambda c: f"%25{ord(c):02X}",
-        "html": lambda c: f"&#{ord(c)};",
-        "html, zeros": lambda c: f"&#000{ord(c)};",
-        "html, hex": lambda c: f"&#x{ord(c):x};",
-        "HTML, HEX": lambda c: f"&#X00{ord(c):X};",
-        "html of html": lambda c: f"&amp;#{ord(c)};",
-        "html in json": lambda c: f"\\u0026#{ord(c)};",
-        "json in a url": lambda c: f"%5Cu{ord(c):04x}",
-    }
-    digits = secret.encode()
-    forms = {
-        "hex, colons": digits.hex(":"),
-        "HEX, spaces": digits.hex(" ").upper(),
-        "hex, groups": digits.hex(" ", 2),
-        "hex, lines": "\n".join(digits[at : at + 8].hex(" ") for at in range(0, len(digits), 8)),
-        "hex, list": ", ".join(f"0x{byte:02x}" for byte in digits),
-        "HEX, LIST": ", ".join(f"0X{byte:02X}" for byte in digits),
-    }
-    for name, way in ways.items():
-        forms[name] = "".join(map(way, secret))
-        forms[f"{name}, some"] = "".join(
-            way(c) if at % 3 else c for at, c in enumerate(secret, start=1)
-        )
-        forms[f"{name}, one"] = way(secret[0]) + secret[1:]
-    return forms
-
-
 def written(secret: str) -> dict[str, str]:
     """The ways to write a secret, each between other words."""
     enclosed = [b"x" * offset + f"{secret}:more of it".encode() for offset in range(3)]
@@ -225,69 +186,16 @@ def written(secret: str) -> dict[str, str]:
         "plain": secret,
         "json": json.dumps(secret)[1:-1],
         "json, slashes": secret.replace("/", "\\/"),
-        "json, escaped": "".join(c if c.isalnum() else f"\\u{ord(c):04X}" for c in secret),
+        "python": repr(secret)[1:-1],
         "json in json": json.dumps(json.dumps(secret))[1:-1],
         "url": quote(secret, safe=""),
-        "url, small": quote(secret, safe="").replace("%2B", "%2b").replace("%2F", "%2f"),
+        "url, small": re.sub("%..", lambda match: match[0].lower(), quote(secret, safe="")),
         "url of a url": quote(quote(secret, safe=""), safe=""),
         "form": quote_plus(secret),
-        "html": html.escape(secret),
-        "html, numbers": "".join(c if c.isalnum() else f"&#{ord(c)};" for c in secret),
-        "html, hex": "".join(c if c.isalnum() else f"&#x{ord(c):X};" for c in secret),
         **{f"base64 at {n}": b64encode(raw).decode() for n, raw in enumerate(enclosed)},
         **{f"url base64 at {n}": urlsafe_b64encode(raw).decode() for n, raw in enumerate(enclosed)},
-        "html, names": secret.translate(NAMED),
-        "html, names of names": secret.translate(NAMED).replace("&", "&amp;"),
         "base64 alone": b64encode(secret.encode()).decode().rstrip("="),
-        **{f"letters, {name}": form for name, form in escaped(secret).items()},
-        "hex": secret.encode().hex(),
-        "HEX": secret.encode().hex().upper(),
     }
-
-
-NAMES = ("sol", "plus", "equals", "num", "percnt", "lowbar", "hyphen", "period", "colon", "AMP")
-NAMED = str.maketrans({sign: f"&{name};" for sign, name in zip("/+=#%_-.:&", NAMES, strict=True)})
-
-
-def broken(secret: str) -> dict[str, str]:
-    """Base64 in lines, as programs print it or other forms hold it; all of it is the secret's."""
-    code = b64encode(secret.encode()).decode().rstrip("=")
-    found = {}
-    for width in (76, 64, 10):
-        lines = [code[at : at + width] for at in range(0, len(code), width)]
-        ends = {"lf": "\n", "crlf": "\r\n", "quoted": "\n> ", "list": '", "', "json": "\\n"}
-        ends |= {
-            "crlf in json": "\\r\\n",
-            "json in json": "\\\\n",
-            "url": "%0D%0A",
-            "html": "&#10;",
-        }
-        ends |= {"a name": "&NewLine;", "a number in json": "\\u000a"}
-        for name, end in ends.items():
-            found[f"{width}, {name}"] = end.join(lines)
-        found[f"{width}, all of a url"] = quote("\r\n".join(lines), safe="")
-        found[f"{width}, safe in urls"] = "\n".join(lines).replace("+", "-").replace("/", "_")
-    return found
-
-
-@pytest.mark.parametrize("secret", [SECRET, TOKEN * 3], ids=len)
-def test_no_line_of_broken_base64_is_left(secret, tmp_path):
-    """Of a document and its artifacts, and of an error's words; none of the lines alone, either."""
-    said = broken(secret)
-    words = " and ".join(f"({form})" for form in said.values())
-    with FakeBedrock({CLAUDE: [answer(words), refusal(400, "ValidationException", words)]}) as s:
-        env = account(s.url, RUNNER_OUTPUT_DIR=str(tmp_path))
-        env |= {"AWS_SECRET_ACCESS_KEY": secret}
-        outcome = run(*WORDS, "--no-judge", "--prompt", OPENING, env=env)
-
-    assert (outcome.exit_code, outcome.document["n_turns"]) == (3, 1), outcome.stderr
-    shown = [outcome.stdout.decode(), outcome.stderr]
-    shown += [path.read_text() for path in tmp_path.rglob("*") if path.is_file()]
-    code = b64encode(secret.encode()).decode()
-    lines = [code[at : at + 10] for at in range(0, len(code) - 13, 10)]
-    lines = [line for line in lines if line.isalnum()]
-    assert lines
-    assert [line for line in lines if any(line in text for text in shown)] == []
 
 
 def traces(secret: str) -> dict[str, str]:
