@@ -29,6 +29,8 @@ CLAUDE = "anthropic.claude-3-5-sonnet-20241022-v1:0"
 LLAMA = "meta.llama3-1-70b-instruct-v1:0"
 MISTRAL = "mistral.mistral-large-2407-v1:0"
 TITAN = "amazon.titan-text-premier-v1:0"
+# One of a user's own: under it a judge is asked for no insights.
+PLAIN_RUBRIC = str(ROOT / "tests" / "data" / "rubric_without_events.toml")
 OPENING = "I'm considering a career change but unsure where to start."
 # Settings that the machine may have, and that no command under test is to see.
 OF_THE_MACHINE = ("AWS_", "RUNNER_", "BEDROCK_", "PYTHON", "COLUMNS", "NO_COLOR", "TERM")

@@ -16,7 +16,7 @@ from typing import Any
 from socratic_bench.benchmarks.socratic.document import PARTS
 from socratic_bench.emulator import Emulator, Fault, Settings, parse_fault
 from socratic_bench.emulator.faults import KINDS, VERDICT_KINDS
-from tests.command import CLAUDE, OPENING, ROOT, Outcome, account, run
+from tests.command import CLAUDE, OPENING, PLAIN_RUBRIC, ROOT, Outcome, account, run
 
 DOCUMENT = ROOT / "docs" / "reliability.md"
 JUDGE = "other.judge-v1:0"
@@ -27,17 +27,16 @@ END = "<!-- Made until here. -->"
 NEVER = "–"  # noqa: RUF001 -- what stands in an empty cell
 STOPPED = 3
 TURNS = 4
-# Requests of a run without a fault: each turn's reply and verdict, and each student's word but the
-# opening.
-REQUESTS = {"tutor": TURNS, "student": TURNS - 1, "judge": TURNS}
+# Requests of a run without a fault: each turn's reply and verdict, each student's word but the
+# opening, and the judge's closing call.
+REQUESTS = {"tutor": TURNS, "student": TURNS - 1, "judge": TURNS + 1}
 # The first call of the role is spared, so that there is something to lose.
 WHEN = {"once": "after=1:count=1", "stays": "after=1"}
 MORE = {"hang": ":ms=60000", "refused": ":ms=50"}
 WORDS = (
     *("--model", CLAUDE, "--student-model", STUDENT, "--judge-model", JUDGE),
     *("--prompt", OPENING, "--turns", str(TURNS), "--seed", "7", "--quiet"),
-    # A judge's calls are verdicts alone: beside a closing question, which one is struck is chance.
-    *("--rubric", "socratic-disposition-1"),
+    *("--rubric", PLAIN_RUBRIC),
 )
 
 
@@ -52,11 +51,17 @@ class Case:
     @property
     def faults(self) -> tuple[Fault, ...]:
         more = f"{WHEN[self.how]}{MORE.get(self.kind, '')}"
-        faults = [f"{self.kind}:role={role}:{more}" for role in self.roles]
+        # Of the judge's calls its verdicts are struck: when the closing call comes is chance.
+        faults = [
+            f"{self.kind}:role={'verdict' if role == 'judge' else role}:{more}"
+            for role in self.roles
+        ]
         if (self.kind, self.how) == ("expired_token", "once"):
             # New credentials that expire before they served one call are not renewed: so the judge,
             # who is asked beside the others, is struck when these are done.
-            faults = [one.replace("judge:after=1", f"judge:after={TURNS - 1}") for one in faults]
+            faults = [
+                one.replace("verdict:after=1", f"verdict:after={TURNS - 1}") for one in faults
+            ]
         return tuple(map(parse_fault, faults))
 
     @property

@@ -12,13 +12,13 @@ from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.emulator.faults import parse_fault
 from socratic_bench.emulator.service import RequestRecord
 from tests import ports
-from tests.command import OPENING, Outcome, account, assert_valid, begin, run
+from tests.command import OPENING, PLAIN_RUBRIC, Outcome, account, assert_valid, begin, run
 from tests.forked import Process
 
 TUTOR, STUDENT, JUDGE = "emulator.drift-5-v1:0", "emulator.student-v1:0", "emulator.judge-v1:0"
 WORDS = (
     *("--model", TUTOR, "--prompt", OPENING, "--judge-model", JUDGE),
-    *("--rubric", "socratic-disposition-1"),  # a verdict a turn, and no other call of the judge
+    *("--rubric", PLAIN_RUBRIC),  # a verdict a turn, and no other call of the judge
 )
 BOTH = (*WORDS, "--student-model", STUDENT)
 # Tutor or student, and the judges that work beside them.

@@ -17,7 +17,7 @@ from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.errors import UsageError
 from socratic_bench.ports.parts import Parts
 from tests import in_process
-from tests.command import account, assert_valid, environment, run
+from tests.command import PLAIN_RUBRIC, account, assert_valid, environment, run
 from tests.labelled import DIMENSIONS, labels, write_csv, write_jsonl
 from tests.resuming import (
     Service,
@@ -213,7 +213,7 @@ class TestOwnJudge:
             return {"form": 1, "substance": 2, "purity": score, "rationale": reasons}
 
         with Emulator(Settings(speakers={self.MODEL: oracle})) as served:
-            words = ("--labels", path, *MATCH, "--rubric", "socratic-disposition-1", "--quiet")
+            words = ("--labels", path, *MATCH, "--rubric", PLAIN_RUBRIC, "--quiet")
             outcome = run(
                 *("calibrate", *words, "--judge-model", self.MODEL), env=account(served.url)
             )
@@ -499,7 +499,7 @@ class TestStatus:
     @pytest.mark.parametrize(
         ("words", "status", "reason"),
         [
-            (("--rubric", "socratic-disposition-1"), "stale", "another rubric"),
+            (("--rubric", PLAIN_RUBRIC), "stale", "another rubric"),
             (("--judge-context", "1"), "stale", "exchanges shown was 3 then, and is 1 now"),
             (("--judge-samples", "2"), "stale", "number of samples was 1 then, and is 2 now"),
             (

@@ -15,6 +15,7 @@ from tests.command import (
     CLAUDE,
     OFFLINE,
     OPENING,
+    PLAIN_RUBRIC,
     ROOT,
     account,
     assert_valid,
@@ -31,7 +32,7 @@ from tests.terminal import screen
 
 JUDGE = "other.judge-v1:0"
 # A judge's calls are verdicts alone: else the one that a fault spares may be the closing one.
-NO_CLOSING = ("--rubric", "socratic-disposition-1")
+NO_CLOSING = ("--rubric", PLAIN_RUBRIC)
 
 
 def play(*faults, turns="3", words=(), keep=None, by=played, **variables):
@@ -354,14 +355,12 @@ def test_closed_stdout_is_survived():
 
 
 def test_defect_is_exit_1_with_a_document_and_a_traceback_only_on_request(tmp_path):
-    """A broken installation stands for a defect: the rubric cannot be read."""
+    """A broken installation stands for a defect: a prompt is not there."""
     import shutil
 
     for part in ("cli", "socratic_bench"):
         shutil.copytree(ROOT / part, tmp_path / part)
-    (
-        tmp_path / "socratic_bench/benchmarks/socratic/rubrics/socratic-disposition-2.toml"
-    ).write_text("broken [")
+    (tmp_path / "socratic_bench/benchmarks/socratic/tutor_prompt.md").unlink()
     with (tmp_path / "socratic_bench/benchmarks/execution/benchmark.py").open("a") as source:
         source.write("ExecutionBenchmark.prepare = lambda *_: 1 / 0\n")
     env = environment(PYTHONPATH=str(tmp_path))

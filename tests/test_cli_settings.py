@@ -4,15 +4,20 @@ import json
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from socratic_bench.emulator import Emulator, Settings, parse_fault
+<<<<<<< HEAD
 from socratic_bench.models.bedrock.error_table import ERROR_KINDS
 from tests.command import Outcome, account, assert_valid, begin, printed, run
+=======
+from socratic_bench.models.bedrock.kinds import ERROR_KINDS
+from tests.command import PLAIN_RUBRIC, Outcome, account, assert_valid, begin, printed, run
+>>>>>>> e6b2317a (The first edition of the rubric goes; --rubric takes a rubric of one's own in a file)
 from tests.fakes import FakeBedrock, answer, scored, stored
 from tests.in_process import played
 
@@ -35,14 +40,19 @@ def emulated(*faults: str, **settings: Any) -> Iterator[Emulator]:
 
 
 def play(
-    emulator: Emulator, *words: str, model: str = TUTOR, turns: int = 2, by: Play = played
+    emulator: Emulator,
+    *words: str,
+    model: str = TUTOR,
+    turns: int = 2,
+    by: Play = played,
+    student: Sequence[str] = ("--student-model", STUDENT),
 ) -> Outcome:
-    """A run with a student that is a model, and a judge."""
+    """A run with a student that is a model, and a judge, which is asked about the student, too."""
     judge = () if "--judge-model" in words else ("--judge-model", JUDGE)
     return by(
         *("--model", model, "--scenario", "time-management", "--turns", str(turns)),
-        *("--student-model", STUDENT, *judge, "--seed", "3", *words),
-        *("--rubric", "socratic-disposition-1"),  # its judge is asked for nothing but verdicts
+        *(*student, *judge, "--seed", "3", *words),
+        *("--rubric", PLAIN_RUBRIC),  # its judge is asked for no insights
         env=account(emulator.url, model),
     )
 
@@ -93,7 +103,7 @@ def test_a_setting_goes_with_the_tutors_calls_alone(words, field, sent, pinned, 
 
         assert [body.get(field) for body in bodies(emulator, "tutor")] == [sent] * 2
         others = [*bodies(emulator, "student"), *bodies(emulator, "judge")]
-    assert len(others) == 3
+    assert len(others) == 1 + 2 + 1
     assert field == "inferenceConfig" or not any(field in body for body in others)
     assert all({*body["inferenceConfig"]} == {"maxTokens"} for body in others)
     assert outcome.exit_code == 0
@@ -111,7 +121,7 @@ def test_metadata_goes_with_every_call():
             body for role in ("tutor", "student", "judge") for body in bodies(emulator, role)
         ]
     given = {"team": "a", "note": ""}
-    assert [body["requestMetadata"] for body in requests] == [given] * 5
+    assert [body["requestMetadata"] for body in requests] == [given] * 6
     assert outcome.document["inputs"]["request_metadata"] == given
 
 
@@ -265,7 +275,7 @@ def test_all_roles_are_streamed_and_tell_their_latency():
 def test_a_judge_that_calls_no_tool_within_a_stream_is_asked_for_whole_verdicts():
     judge = "emulator.whole-tools-v1:0"
     with emulated() as emulator:
-        outcome = play(emulator, "--judge-model", judge, model=judge, turns=3)
+        outcome = play(emulator, "--judge-model", judge, model=judge, turns=3, student=())
 
         asked = {
             role: [one.operation for one in emulator.requests if one.role == role]
@@ -285,7 +295,7 @@ def test_a_judge_that_calls_no_tool_within_a_stream_is_asked_for_whole_verdicts(
 def test_verdicts_that_waited_for_a_refusal_do_not_ask_for_what_was_refused(judge):
     """The first of them writes the judge's prefix to the cache, and the others wait for it."""
     with emulated(role_latency_ms={"judge": 400}) as emulator:
-        outcome = play(emulator, "--judge-model", judge, turns=4)
+        outcome = play(emulator, "--judge-model", judge, turns=4, student=())
 
         statuses = [one.status for one in emulator.requests if one.role == "judge"]
     assert outcome.document["judge"]["coverage"] == 1.0

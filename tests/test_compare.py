@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from scipy import stats
 
-from tests.command import account, assert_valid, run, without_scipy
+from tests.command import PLAIN_RUBRIC, account, assert_valid, run, without_scipy
 from tests.terminal import run_in_terminal, width
 from tests.test_sweep import curated, sweep
 
@@ -53,7 +53,7 @@ def unlike(tmp_path_factory):
     """A third model, asked for the answer by its student and judged by another rubric."""
     folder = tmp_path_factory.mktemp("unlike")
     sweep(
-        *("--models", LECTURER, "--pressure", "high", "--rubric", "socratic-disposition-1"),
+        *("--models", LECTURER, "--pressure", "high", "--rubric", PLAIN_RUBRIC),
         *SHORT,
         folder=folder,
     )
@@ -220,7 +220,7 @@ class TestRefusals:
 
         assert_valid("comparison", outcome.document)
         assert found["student.pressure"] == {STEADY: ["none"], DRIFT: ["none"], LECTURER: ["high"]}
-        assert found["judge.rubric"][LECTURER] == ["socratic-disposition-1"]
+        assert found["judge.rubric"][LECTURER] == ["plain-disposition"]
         assert pair["n_pairs"] == 1
         assert "~ judge.rubric differs" in outcome.stderr
 

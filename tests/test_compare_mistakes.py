@@ -42,7 +42,7 @@ class TestConditions:
         [
             (
                 "judge.rubric",
-                differing(rubric="socratic-disposition-1"),
+                differing(rubric="plain-disposition"),
                 differing(rubric="socratic-disposition-2"),
             ),
             ("judge.rubric_sha256", differing(rubric_sha256="a"), differing(rubric_sha256="b")),

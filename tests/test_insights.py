@@ -29,7 +29,7 @@ from socratic_bench.models.bedrock.request import converse_arguments
 from socratic_bench.runs import earlier_config, prepare
 from socratic_bench.runs.dry_run import dry_run
 from socratic_bench.types import CallKey, Completion, Request
-from tests.command import ROOT
+from tests.command import PLAIN_RUBRIC, ROOT
 from tests.fakes import (
     NOON,
     PATIENCE_S,
@@ -451,7 +451,7 @@ class TestWhenItIsAsked:
         ("config", "reason"),
         [
             ({"judge_model": None}, "no_judge"),
-            ({"rubric": "socratic-disposition-1"}, "rubric"),
+            ({"rubric": PLAIN_RUBRIC}, "rubric"),
             ({"scenario_file": None, "prompt": "I wonder about trains."}, "scenario"),
         ],
     )

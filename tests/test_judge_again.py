@@ -10,7 +10,7 @@ import pytest
 
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.studies.report.reading import read_rows
-from tests.command import account, assert_valid, environment, run
+from tests.command import PLAIN_RUBRIC, account, assert_valid, environment, run
 from tests.resuming import Service, bodies, start, wait_for_calls
 from tests.sweep_kills import under_way
 
@@ -193,13 +193,13 @@ def test_a_killed_judging_repeats_only_what_was_under_way(kept, again, tmp_path)
     assert all(path.read_bytes() == body for path, body in finished.items())
 
 
-def test_another_edition_keeps_the_judge(endpoint, kept):
-    words = (kept[0], "--judge-model", PLAIN, "--rubric", "socratic-disposition-1")
+def test_another_rubric_keeps_the_judge(endpoint, kept):
+    words = (kept[0], "--judge-model", PLAIN, "--rubric", PLAIN_RUBRIC)
     outcome, _ = judge(endpoint, *words)
     document = outcome.document
     assert outcome.exit_code == 0
-    assert document["settings"]["rubric"] == "socratic-disposition-1"
-    assert document["name"].split("_")[1] == "socratic-disposition-1"
+    assert document["settings"]["rubric"] == "plain-disposition"
+    assert document["name"].split("_")[1] == "plain-disposition"
 
 
 def test_a_budget_holds_for_all_runs_together(endpoint, kept):

@@ -62,7 +62,9 @@ def assert_files(seen: Seen) -> None:
     complete = document["status"] == "completed"
     curated = [f"curated/runs/{run_id}.json"] * complete
 
-    assert sorted(name for name in seen.files if "_" in name) == sorted(raw)
+    closing = f"raw/runs/{run_id}/closing_verdict.json"
+    assert complete * (document["closing_errors"] is not None) <= (closing in seen.files)
+    assert sorted(name for name in seen.files if "_" in name and name != closing) == sorted(raw)
     assert [name for name in seen.files if name.startswith("curated/")] == curated
     for name, file in seen.files.items():
         if "/judge_" in name:

@@ -15,7 +15,7 @@ from typing import Any, Self
 import pytest
 
 from tests import command
-from tests.command import ROOT, environment
+from tests.command import PLAIN_RUBRIC, ROOT, environment
 from tests.fakes import PATIENCE_S
 
 WALK = (ROOT / "CONTRIBUTING.md").read_text().partition("## Adding a provider\n")[2]
@@ -26,7 +26,7 @@ VERDICT = {"form": 3, "substance": 2.5, "purity": 4}
 WORDS = (
     *("--provider", "openai_chat", "--model", "tutor-1", "--judge-model", "judge-1"),
     *("--scenario", "time-management", "--turns", "3", "--seed", "1", "--quiet"),
-    *("--rubric", "socratic-disposition-1"),  # its judge is asked for nothing but verdicts
+    *("--rubric", PLAIN_RUBRIC),  # its judge is asked for nothing but verdicts
 )
 PRICES = {
     "models": {

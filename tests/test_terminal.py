@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from socratic_bench.emulator import Emulator, Settings, parse_fault
-from tests.command import CLAUDE, OFFLINE, account, begin, daily, environment, run
+from tests.command import CLAUDE, OFFLINE, PLAIN_RUBRIC, account, begin, daily, environment, run
 from tests.fakes import FakeBedrock, Said
 from tests.terminal import COLOUR, run_all_in_terminal, run_in_terminal, screen, width
 
@@ -44,7 +44,7 @@ def test_a_lapse_and_an_unjudged_turn_are_seen_at_a_glance():
         env = account(served.url, CLAUDE, "emulator.lecturer-v1:0")
         words = ("--model", "emulator.lecturer-v1:0", "--judge-model", CLAUDE, "--turns", "2")
         # A judge's calls are verdicts alone: else the one that is spared may be the closing one.
-        more = ("--scenario", "career-change", "--rubric", "socratic-disposition-1")
+        more = ("--scenario", "career-change", "--rubric", PLAIN_RUBRIC)
         outcome, lines = run_in_terminal(*words, *more, columns=80, env=env)
     marked = {found[1]: found[2].split()[:2] for line in lines if (found := COLOUR.search(line))}
 

@@ -108,7 +108,12 @@ def auc_by_command(
     with tempfile.TemporaryDirectory() as folder, Emulator(own) as service:
         path = write_jsonl(Path(folder) / "labels.jsonl", labelled)
         words = ("calibrate", "--labels", path, "--match", f"{label}=purity<2", "-q", "--no-stream")
-        rubric = ("--rubric", "socratic-disposition-1", "--judge-model", JUDGE)
+        rubric = (
+            "--rubric",
+            str(ROOT / "tests" / "data" / "rubric_without_events.toml"),
+            "--judge-model",
+            JUDGE,
+        )
         document = run(*words[:-1], *rubric, env=account(service.url)).document
     found = document["events"][label]
     is_yes = [row["labels"][label] for row in rows]

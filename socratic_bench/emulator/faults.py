@@ -70,8 +70,8 @@ STREAM_ONLY_KINDS = ("cut_frame", "stream_error", "no_metadata", "denied_streami
 # A day is as long as a wait can be.
 _MOST = {"p": 1, "ms": 86_400_000}
 
-# A closing call is the judge's, too, about a whole dialogue.
-FaultRole = Literal[Role, "closing", "any"]
+# Of the judge's calls, those for a verdict on a reply, and the one about a whole dialogue.
+FaultRole = Literal[Role, "verdict", "closing", "any"]
 
 
 class Fault(Struct, frozen=True, kw_only=True):
@@ -90,8 +90,9 @@ class Fault(Struct, frozen=True, kw_only=True):
     op: str = ""
 
     def fits(self, role: str, model_id: str, operation: str, *, is_closing: bool = False) -> bool:
+        part = "closing" if is_closing else "verdict"
         return (
-            (self.role in ("any", role) or (is_closing and self.role == "closing"))
+            (self.role in ("any", role) or (role == "judge" and self.role == part))
             and (not self.op or self.op == operation)
             and self.model in model_id
             and (self.kind not in VERDICT_KINDS or role == "judge")

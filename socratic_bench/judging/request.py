@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from hashlib import sha256
 from typing import TypeVar
 
@@ -55,35 +54,15 @@ _EVENTS_HINT = "By event: words of the reply that show it, copied from it; null 
 
 def verdict_request(rubric: Rubric, judge_input: JudgeInput, *, code: str) -> Request:
     """The judge's request. What is the same for every turn comes first, to be cached."""
-    system, tool = _standing(_SameRubric(rubric))
     return Request(
-        system=system,
+        system="\n\n".join(filter(None, _instructions(rubric))),
         messages=(Message.user(_material(judge_input, code)),),
         config=GenerateConfig(
             max_tokens=MAX_TOKENS_WITH_QUOTES if rubric.has_quotes else MAX_TOKENS
         ),
         temperature_if_taken=rubric.temperature,
-        tool=tool,
+        tool=_tool(rubric),
     )
-
-
-class _SameRubric:
-    """A rubric as a key: the same object, since it has no hash."""
-
-    def __init__(self, rubric: Rubric) -> None:
-        self.rubric = rubric
-
-    def __hash__(self) -> int:
-        return id(self.rubric)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _SameRubric) and self.rubric is other.rubric
-
-
-@lru_cache(maxsize=16)
-def _standing(same: _SameRubric) -> tuple[str, Tool]:
-    """What is the same for all that is judged by a rubric."""
-    return "\n\n".join(filter(None, _instructions(same.rubric))), _tool(same.rubric)
 
 
 ALL_SCORES = "with every score within its range and on its step, and a reason for each."

@@ -1,27 +1,56 @@
-"""Reads a rubric from its data file."""
+"""Reads rubrics: those of a folder by their names, and a user's own from a file."""
 
-import tomllib
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, overload
+from tomllib import TOMLDecodeError, loads
+from typing import Any
 
+from socratic_bench.errors import UsageError
 from socratic_bench.turns import Dimension, Event, Rubric, ScoredReply
 
-_EXAMPLES = "\n[[examples]]"
+FILE_SUFFIX = ".toml"
+
+
+def rubric_names(folder: Path) -> tuple[str, ...]:
+    """The names of the rubrics in a folder."""
+    return tuple(sorted(file.stem for file in folder.glob(f"*{FILE_SUFFIX}")))
+
+
+def find_rubric(
+    name: str, folder: Path, *, speakers: tuple[str, str], is_dialogue: bool = False
+) -> Rubric:
+    """The rubric of that name in a folder, or the one in a file whose path ends with `.toml`.
+
+    Raises `UsageError` for an unknown name, and for a file that cannot be read as a rubric.
+    """
+    is_file = name.endswith(FILE_SUFFIX)
+    if not is_file and name not in rubric_names(folder):
+        raise UsageError(
+            [f"There is no rubric {name!r}."],
+            hint=f"There is {', '.join(rubric_names(folder))}, or a TOML file.",
+        )
+    file = Path(name) if is_file else folder / f"{name}{FILE_SUFFIX}"
+    try:
+        return load_rubric(file, speakers=speakers, is_dialogue=is_dialogue)
+    except OSError as error:
+        raise UsageError([f"The rubric {name} cannot be read: {error.strerror}."]) from error
+    except (TOMLDecodeError, UnicodeDecodeError, ValueError) as error:
+        raise UsageError([f"The rubric {name} cannot be used: {error}."]) from error
+    except (KeyError, TypeError) as error:
+        raise UsageError(
+            [f"The rubric {name} lacks a field, or has one too many: {error}."]
+        ) from error
 
 
 def load_rubric(file: Path, *, speakers: tuple[str, str], is_dialogue: bool = False) -> Rubric:
-    """The rubric in a TOML file: id, title, instructions, a table per dimension and per event, and
-    at its end examples, which have what is answered by the name of the first of the `speakers`.
+    """The rubric in a TOML file: id, title, instructions, a table for each dimension and event.
 
-    The examples are most of the file. They are parsed once a judge is asked, which is not before
-    the first reply.
+    Its examples have what is answered under the name of the first of the `speakers`. Raises
+    `OSError`, and `ValueError`, `KeyError` or `TypeError` for what is no rubric.
     """
     body = file.read_bytes()
-    head, mark, tail = body.decode().partition(_EXAMPLES)
-    data = tomllib.loads(head)
+    data = loads(body.decode())
     dimensions = tuple(Dimension(**entry) for entry in data["dimensions"])
     events = tuple(Event(**entry) for entry in data.get("events", ()))
     return Rubric(
@@ -36,32 +65,14 @@ def load_rubric(file: Path, *, speakers: tuple[str, str], is_dialogue: bool = Fa
         has_quotes=data.get("quotes", False),
         temperature=data.get("temperature"),
         references={
-            name: (one["name"], one["macro_f1"]) for name, one in data.get("references", {}).items()
+            name: (reference["name"], reference["macro_f1"])
+            for name, reference in data.get("references", {}).items()
         },
-        examples=_Examples(
-            lambda: tuple(
-                _example(entry, dimensions, speakers[0], has_events=bool(events))
-                for entry in tomllib.loads(mark + tail).get("examples", ())
-            )
+        examples=tuple(
+            _example(entry, dimensions, speakers[0], has_events=bool(events))
+            for entry in data.get("examples", ())
         ),
     )
-
-
-class _Examples(Sequence[ScoredReply]):
-    """Read when they are first looked at."""
-
-    def __init__(self, read: Callable[[], Sequence[ScoredReply]]) -> None:
-        self._read = cache(read)
-
-    def __len__(self) -> int:
-        return len(self._read())
-
-    @overload
-    def __getitem__(self, index: int) -> ScoredReply: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[ScoredReply]: ...
-    def __getitem__(self, index: int | slice) -> ScoredReply | Sequence[ScoredReply]:
-        return self._read()[index]
 
 
 def _example(

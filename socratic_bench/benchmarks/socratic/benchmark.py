@@ -15,7 +15,6 @@ from socratic_bench.benchmarks.socratic.closing import (
     prompt_hashes,
     unasked_metrics,
 )
-from socratic_bench.benchmarks.socratic.editions import edition, rubric_named
 from socratic_bench.benchmarks.socratic.episode import SocraticEpisode, schedule_of
 from socratic_bench.benchmarks.socratic.scenarios.loading import (
     builtin_ids,
@@ -24,13 +23,14 @@ from socratic_bench.benchmarks.socratic.scenarios.loading import (
     load_file,
 )
 from socratic_bench.benchmarks.socratic.scenarios.scenario import CUSTOM, Scenario
-from socratic_bench.benchmarks.socratic.settings import Settings, problems_of
+from socratic_bench.benchmarks.socratic.settings import RUBRICS, Settings, problems_of
 from socratic_bench.benchmarks.socratic.student.model import prompt_sha256
 from socratic_bench.benchmarks.socratic.student.pressure import KINDS, pressure_sha256
 from socratic_bench.benchmarks.socratic.student.voices import voices_sha256
 from socratic_bench.benchmarks.socratic.transcript import NO_TRANSCRIPT, Transcript, read_transcript
-from socratic_bench.benchmarks.socratic.turn import STUDENT
+from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR
 from socratic_bench.errors import Mistakes, Problem, UsageError
+from socratic_bench.judging.rubric import find_rubric
 from socratic_bench.ports.benchmark import Benchmark, MetricInfo, Metrics, Recorded, Sample
 from socratic_bench.settings import CoreConfig, part_of, read_system_prompt
 from socratic_bench.turns import Measure, Rubric, Turn
@@ -39,6 +39,14 @@ from socratic_bench.types import Role, clean, counted
 if TYPE_CHECKING:
     from socratic_bench.ports.benchmark import FileReport
     from socratic_bench.ports.parts import Parts, Views
+
+
+# Lowest and highest score and step of each dimension that the metrics are made of.
+SCALES: Mapping[str, tuple[float, float, float]] = {
+    "form": (0, 3, 0.5),
+    "substance": (0, 3, 0.5),
+    "purity": (0, 4, 0.5),
+}
 
 
 class SocraticBenchmark(Benchmark):
@@ -104,16 +112,17 @@ class SocraticBenchmark(Benchmark):
         """The episode of a configuration. Raises `UsageError` naming file, field and reason."""
         settings = part_of(config, Settings)
         mistakes = Mistakes(problems_of(settings))
-        transcript, scenario, tutor_prompt = NO_TRANSCRIPT, None, ""
+        transcript, scenario, tutor_prompt, rubric = NO_TRANSCRIPT, None, "", None
         with mistakes:
             transcript = _transcript(settings)
         with mistakes:
             scenario = _scenario(settings, transcript)
         with mistakes:
             tutor_prompt = _tutor_prompt(settings)
-        if mistakes.said or scenario is None:
+        with mistakes:
+            rubric = _run_rubric(self.rubric_named(settings.rubric))
+        if mistakes.said or scenario is None or rubric is None:
             raise mistakes.error()
-        rubric = edition(settings.rubric)
         return SocraticEpisode(
             settings=settings,
             scenario=scenario,
@@ -140,7 +149,7 @@ class SocraticBenchmark(Benchmark):
         )
 
     def rubric_named(self, name: str) -> Rubric:
-        return rubric_named(name)
+        return find_rubric(name, RUBRICS, speakers=(STUDENT, TUTOR), is_dialogue=True)
 
     def recorded(self, document: Mapping[str, Any]) -> Recorded:
         from socratic_bench.benchmarks.socratic.recorded import recorded
@@ -174,6 +183,22 @@ class SocraticBenchmark(Benchmark):
 
 
 BENCHMARK = SocraticBenchmark()
+
+
+def _run_rubric(rubric: Rubric) -> Rubric:
+    """Raises `UsageError` for a rubric whose scores the metrics are not made of."""
+    scales = {
+        dimension.name: (dimension.low, dimension.high, dimension.step)
+        for dimension in rubric.dimensions
+    }
+    if scales != SCALES:
+        needed = ", ".join(f"{name} {low} to {high}" for name, (low, high, _) in SCALES.items())
+        problem = (
+            f"The rubric {rubric.id} cannot judge a run: it scores {', '.join(scales)}, and the "
+            f"metrics are made of {needed}, in steps of .5."
+        )
+        raise UsageError([problem])
+    return rubric
 
 
 def _transcript(settings: Settings) -> Transcript:

@@ -20,7 +20,7 @@ from socratic_bench.benchmarks.socratic.reply import (
     turn_of,
 )
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario
-from socratic_bench.benchmarks.socratic.settings import FIRST_RUBRIC, Settings
+from socratic_bench.benchmarks.socratic.settings import Settings
 from socratic_bench.benchmarks.socratic.student.model import ModelStudent
 from socratic_bench.benchmarks.socratic.student.pressure import Schedule
 from socratic_bench.benchmarks.socratic.student.student import Exchange, Student, StudentReply
@@ -93,7 +93,7 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
 
     def judge_input(self, turns: Sequence[Turn], index: int) -> JudgeInput:
         """The opening, the last few exchanges, what the student just said, and the tutor's reply
-        to it. Under the rubric's first edition the opening is not shown once it is further back.
+        to it.
         """
         start = max(0, index - self.settings.judge_context)
         recent = turns[start:index]
@@ -102,7 +102,7 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
             for turn in recent
             for line in ((STUDENT, turn.prompt), (TUTOR, turn.reply.message.text))
         ]
-        if start and self.settings.rubric != FIRST_RUBRIC:
+        if start:
             context = [(OPENING, turns[0].prompt), *context]
         turn = turns[index]
         return JudgeInput((*context, (STUDENT, turn.prompt)), turn.reply.message.text)

@@ -1,15 +1,17 @@
 """The settings of the Socratic benchmark, in addition to those of every run."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from socratic_bench.errors import Problem
+from socratic_bench.judging.rubric import FILE_SUFFIX, rubric_names
 from socratic_bench.setting import Setting, Switch
 from socratic_bench.settings import CoreConfig, Reader, model_problems
 
 Pressure = Literal["none", "low", "high"]
-RubricName = Literal["socratic-disposition-1", "socratic-disposition-2"]
-FIRST_RUBRIC: RubricName = "socratic-disposition-1"
+RUBRICS = Path(__file__).with_name("rubrics")
 # The words of --student, which steers whether a model plays it.
 SCRIPTED, MODEL = "scripted", "model"
 
@@ -25,6 +27,12 @@ def _student_model(reader: Reader) -> str | None:
             reader.note(f"{{student}} {SCRIPTED} and {{student_model}} contradict: keep one.")
         return None
     return str(model) if model is not None else None
+
+
+def _rubric(reader: Reader) -> str:
+    """A file's path is absolute, since a run may be resumed in another folder."""
+    name: str = reader.read("rubric")
+    return str(Path(name).absolute()) if name.endswith(FILE_SUFFIX) else name
 
 
 def _scenarios() -> tuple[str, ...]:
@@ -120,14 +128,16 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         ),
     ] = None
     rubric: Annotated[
-        RubricName,
+        str,
         Setting(
             "judging",
-            "NAME",
-            "edition of the rubric: {choices} (default {default})",
-            "{choices}: the edition of the [rubric](benchmark.md#the-rubric) by which is judged",
+            "NAME|FILE",
+            "the rubric to judge by, or one in a TOML file (default {default})",
+            "the [rubric](benchmark.md#the-rubric) to judge by, or "
+            "[one of your own](benchmark.md#a-rubric-of-your-own) in a TOML file",
             after="no-judge",
             variables=("RUNNER_RUBRIC",),
+            offers=partial(rubric_names, RUBRICS),
         ),
     ] = "socratic-disposition-2"
     compliance_threshold: Annotated[
@@ -154,12 +164,17 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
     READERS: ClassVar[Mapping[str, Callable[[Reader], Any]]] = {
         **CoreConfig.READERS,
         "student_model": _student_model,
+        "rubric": _rubric,
     }
     REMOVED: ClassVar[Mapping[str, Mapping[Any, str]]] = {
         "student_edition": {
             "socratic-student-1": "The run was begun with the first edition of students and "
             "scenarios (socratic-student-1), which this version no longer has: start a new run."
-        }
+        },
+        "rubric": {
+            "socratic-disposition-1": "The run was begun with the first edition of the rubric "
+            "(socratic-disposition-1), which this version no longer has: start a new run."
+        },
     }
 
 

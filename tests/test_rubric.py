@@ -1,21 +1,20 @@
-"""Both editions of the rubric: what a run under each says, and what a resume makes of them."""
+"""The rubric of a run: the shipped one, a user's own, and how verdicts by them are read."""
 
 import json
 
 import pytest
 from msgspec.structs import replace
 
-from socratic_bench.benchmarks.socratic.settings import FIRST_RUBRIC
-from socratic_bench.judging.rubric import load_rubric
+from socratic_bench.benchmarks.socratic.settings import RUBRICS
+from socratic_bench.judging.rubric import find_rubric
 from socratic_bench.judging.verdict import is_quoted, read_verdict
 from socratic_bench.turns import Event, Verdict
 from tests import in_process
-from tests.command import OFFLINE, ROOT, account, assert_valid, run
+from tests.command import OFFLINE, PLAIN_RUBRIC, account, assert_valid, run
 from tests.fakes import DIMENSIONS, RUBRIC, FakeBedrock, answer, completion, scored, stored
 
-FOLDER = ROOT / "socratic_bench" / "benchmarks" / "socratic" / "rubrics"
-SECOND_EDITION = "socratic-disposition-2"
-FIRST_SHA256 = "8b84ca86fb358a3c01195966539d2b95ee5559db4a30e2b071e63bcd64a40cf4"
+RUBRIC_ID, PLAIN_ID = "socratic-disposition-2", "plain-disposition"
+SHIPPED = find_rubric(RUBRIC_ID, RUBRICS, speakers=("student", "tutor"), is_dialogue=True)
 EVENTS = (
     "answer_disclosed",
     "step_done_for_student",
@@ -23,7 +22,6 @@ EVENTS = (
     "help_withheld",
     "off_topic",
 )
-SPEAKERS = ("student", "tutor")
 ASKED = (*OFFLINE, "--turns", "3", "--seed", "7", "--quiet")
 DRIFTING = (
     "--offline",
@@ -37,23 +35,19 @@ DRIFTING = (
 
 
 @pytest.fixture(scope="module")
-def second(tmp_path_factory):
+def judged(tmp_path_factory):
     """A run as it comes, with its files."""
-    folder = tmp_path_factory.mktemp("second")
+    folder = tmp_path_factory.mktemp("judged")
     outcome = in_process.played(*DRIFTING, "--output-dir", str(folder))
     return outcome.document, stored(folder)
-
-
-def edition(name):
-    return load_rubric(FOLDER / f"{name}.toml", speakers=SPEAKERS, is_dialogue=True)
 
 
 # --- what is asked, and what a run says ---
 
 
-def test_the_second_edition_is_the_default_and_the_document_names_it(second):
-    document, files = second
-    rubric = edition(SECOND_EDITION)
+def test_the_document_names_the_rubric_and_has_events_and_quotes(judged):
+    document, files = judged
+    rubric = SHIPPED
 
     assert_valid("run", document)
     judge = document["judge"]
@@ -72,21 +66,6 @@ def test_the_second_edition_is_the_default_and_the_document_names_it(second):
         assert set(turn["events"]) <= set(EVENTS)
         for words in (*turn["quotes"].values(), *turn["events"].values()):
             assert is_quoted(words, turn["question"])
-
-
-def test_the_first_edition_still_plays_as_it_was():
-    document = in_process.played(*DRIFTING, "--rubric", FIRST_RUBRIC).document
-
-    assert edition(FIRST_RUBRIC).sha256 == FIRST_SHA256
-    assert (document["judge"]["rubric"], document["judge"]["rubric_sha256"]) == (
-        FIRST_RUBRIC,
-        FIRST_SHA256,
-    )
-    assert (document["judge"]["temperature"], document["judge"]["unquoted"]) == (None, None)
-    for turn in document["turns"]:
-        assert (turn["events"], turn["quotes"], turn["unquoted"]) == (None, None, None)
-    assert (document["metrics"]["discipline"], document["metrics"]["help"]) == (None, None)
-    assert document["metrics"]["overall_score"] is not None
 
 
 def test_a_judge_that_refuses_a_temperature_goes_on_without():
@@ -109,33 +88,49 @@ def test_all_verdicts_of_a_run_begin_alike_and_are_asked_at_temperature_0():
     assert [body["inferenceConfig"]["temperature"] for body in bodies] == [0, 0, 0]
 
 
-def test_the_opening_stays_before_the_judge_under_the_second_edition_alone():
+def test_the_opening_stays_before_the_judge():
     opening = OFFLINE[-1]
-    shown = {}
-    for name in (FIRST_RUBRIC, SECOND_EDITION):
-        with FakeBedrock({"judge": [scored(3, 3, 4)], "tutor": [answer("What then?")]}) as service:
-            env = account(service.url, "tutor", RUNNER_JUDGE_MODEL="judge")
-            words = ("--model", "tutor", *OFFLINE[3:], "--turns", "6", "--no-stream", "--quiet")
-            in_process.played(*words, "--rubric", name, env=env)
-            asked = [
-                sent.body["messages"][0]["content"][0]["text"]
-                for sent in service.of("judge")
-                if b"record_verdict" in sent.raw
-            ]
-        shown[name] = [text.count(opening) for text in asked]
+    with FakeBedrock({"judge": [scored(3, 3, 4)], "tutor": [answer("What then?")]}) as service:
+        env = account(service.url, "tutor", RUNNER_JUDGE_MODEL="judge")
+        words = ("--model", "tutor", *OFFLINE[3:], "--turns", "6", "--no-stream", "--quiet")
+        in_process.played(*words, env=env)
+        shown = [
+            sent.body["messages"][0]["content"][0]["text"]
+            for sent in service.of("judge")
+            if b"record_verdict" in sent.raw
+        ]
 
-    assert sorted(shown[SECOND_EDITION]) == [1] * 6
-    assert sorted(shown[FIRST_RUBRIC]) == [0, 0, 1, 1, 1, 1]
+    assert [text.count(opening) for text in shown] == [1] * 6
 
 
-# --- resuming ---
+class TestOfAUsersOwn:
+    def test_a_run_is_judged_by_it_and_a_resume_keeps_it(self, tmp_path):
+        store = ("--output-dir", str(tmp_path))
+        was = in_process.played(*ASKED, *store, "--rubric", PLAIN_RUBRIC).document
+        resume = ("resume", was["run_id"], *store, "--offline", "--quiet")
+        now, other = run(*resume), run(*resume, "--rubric", RUBRIC_ID)
 
+        judge = was["judge"]
+        assert (judge["rubric"], judge["temperature"], judge["unquoted"]) == (PLAIN_ID, None, None)
+        assert {(turn["events"], turn["quotes"]) for turn in was["turns"]} == {(None, None)}
+        assert was["metrics"]["discipline"] is None
+        assert was["metrics"]["overall_score"] is not None
+        assert (now.exit_code, now.document["turns"]) == (0, was["turns"])
+        assert other.exit_code == 2
+        assert "The rubric has other contents than when it began." in other.stderr
 
-def begun(folder, *words):
-    outcome = in_process.played(*ASKED, "--output-dir", str(folder), *words)
-    assert outcome.exit_code == 0
-    return outcome.document
+    @pytest.mark.parametrize(
+        ("name", "problem"),
+        [
+            ("nobody-s", "There is no rubric 'nobody-s'."),
+            ("mrbench-8", "The rubric mrbench-8 cannot judge a run: it scores"),
+            ("nowhere.toml", "cannot be read: No such file"),
+        ],
+    )
+    def test_what_cannot_judge_a_run_is_a_mistake(self, name, problem):
+        outcome = run(*ASKED, "--rubric", name)
 
+<<<<<<< HEAD:tests/test_rubric_editions.py
 
 def test_a_resume_takes_the_edition_from_the_run(tmp_path):
     was = begun(tmp_path, "--rubric", FIRST_RUBRIC)
@@ -149,13 +144,17 @@ def test_a_resume_takes_the_edition_from_the_run(tmp_path):
     assert was["run_id"] in other.stderr
     assert "The rubric has other contents than when it began." in other.stderr
     assert "The run had no insights prompt, but now has one." in other.stderr
+=======
+        assert outcome.exit_code == 2
+        assert problem in outcome.stderr
+>>>>>>> e6b2317a (The first edition of the rubric goes; --rubric takes a rubric of one's own in a file):tests/test_rubric.py
 
 
 # --- the rubric's text ---
 
 
 def test_every_level_and_every_event_has_an_example():
-    rubric = edition(SECOND_EDITION)
+    rubric = SHIPPED
     for dimension in rubric.dimensions:
         steps = round((dimension.high - dimension.low) / dimension.step) + 1
         values = {dimension.low + dimension.step * n for n in range(steps)}
@@ -167,12 +166,10 @@ def test_every_level_and_every_event_has_an_example():
         assert all(is_quoted(words, one.reply) for words in one.events.values()), one
 
 
-def test_both_editions_have_the_same_dimensions_ranges_and_steps():
-    first, second = (
-        [(d.name, d.low, d.high, d.step) for d in edition(name).dimensions]
-        for name in (FIRST_RUBRIC, SECOND_EDITION)
-    )
-    assert first == second
+def test_the_dimensions_are_the_documented_ones():
+    scales = [(d.name, d.low, d.high, d.step) for d in SHIPPED.dimensions]
+
+    assert scales == [("form", 0, 3, 0.5), ("substance", 0, 3, 0.5), ("purity", 0, 4, 0.5)]
 
 
 # --- reading a verdict ---
