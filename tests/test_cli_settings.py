@@ -11,13 +11,8 @@ from typing import Any
 import pytest
 
 from socratic_bench.emulator import Emulator, Settings, parse_fault
-<<<<<<< HEAD
 from socratic_bench.models.bedrock.error_table import ERROR_KINDS
-from tests.command import Outcome, account, assert_valid, begin, printed, run
-=======
-from socratic_bench.models.bedrock.kinds import ERROR_KINDS
 from tests.command import PLAIN_RUBRIC, Outcome, account, assert_valid, begin, printed, run
->>>>>>> e6b2317a (The first edition of the rubric goes; --rubric takes a rubric of one's own in a file)
 from tests.fakes import FakeBedrock, answer, scored, stored
 from tests.in_process import played
 

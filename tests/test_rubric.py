@@ -130,24 +130,8 @@ class TestOfAUsersOwn:
     def test_what_cannot_judge_a_run_is_a_mistake(self, name, problem):
         outcome = run(*ASKED, "--rubric", name)
 
-<<<<<<< HEAD:tests/test_rubric_editions.py
-
-def test_a_resume_takes_the_edition_from_the_run(tmp_path):
-    was = begun(tmp_path, "--rubric", FIRST_RUBRIC)
-    asked = ("resume", was["run_id"], "--output-dir", str(tmp_path), "--offline", "--quiet")
-    now = run(*asked)
-    other = run(*asked, "--rubric", SECOND_EDITION)
-
-    assert (now.exit_code, now.document["judge"]["rubric"]) == (0, FIRST_RUBRIC)
-    assert now.document["turns"] == was["turns"]
-    assert other.exit_code == 2
-    assert was["run_id"] in other.stderr
-    assert "The rubric has other contents than when it began." in other.stderr
-    assert "The run had no insights prompt, but now has one." in other.stderr
-=======
         assert outcome.exit_code == 2
         assert problem in outcome.stderr
->>>>>>> e6b2317a (The first edition of the rubric goes; --rubric takes a rubric of one's own in a file):tests/test_rubric.py
 
 
 # --- the rubric's text ---

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Annotated, Literal, Self
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from socratic_bench.benchmarks.socratic.closing import (
     LapseEntry,
@@ -29,7 +29,9 @@ class Fidelity(Struct, frozen=True, kw_only=True):
     checked: Annotated[int, Meta(ge=1, description="replies of the student that were checked")]
     clean: Annotated[Share, doc("share of them without a lapse")]
     flags: Annotated[dict[str, Annotated[int, Meta(ge=1)]], doc("replies with each kind of lapse")]
-    lapses: Annotated[list[LapseEntry], doc("each lapse, by turn, with words that show it")]
+    lapses: Annotated[list[LapseEntry], doc("each lapse, by turn, with words that show it")] = (
+        field(default_factory=list)
+    )
     asked_again: Annotated[
         Count,
         doc(
