@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from socratic_bench.benchmarks import RunConfig
     from socratic_bench.documents.result import RunResult
     from socratic_bench.errors import BenchError, UsageError
-    from socratic_bench.models.rate_targets import RateTargets
-    from socratic_bench.models.rate_window import RateTarget
+    from socratic_bench.models.rate_limiter import RateTarget, RateTargets
     from socratic_bench.runs import CancelToken, run
     from socratic_bench.runs.services import Services
     from socratic_bench.settings import Gate
@@ -36,8 +35,8 @@ _HOMES = {
     "BenchError": "socratic_bench.errors",
     "Gate": "socratic_bench.settings",
     "CancelToken": "socratic_bench.runs",
-    "RateTarget": "socratic_bench.models.rate_window",
-    "RateTargets": "socratic_bench.models.rate_targets",
+    "RateTarget": "socratic_bench.models.rate_limiter",
+    "RateTargets": "socratic_bench.models.rate_limiter",
     "RunConfig": "socratic_bench.benchmarks",
     "RunResult": "socratic_bench.documents.result",
     "Services": "socratic_bench.runs.services",

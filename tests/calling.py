@@ -37,16 +37,18 @@ class Around:
 
     def __post_init__(self) -> None:
         self.cancel_token = CancelToken(monotonic_s=self.monotonic_s, wait=self.wait)
+        self.rate_limiter = RateLimiter("m", monotonic_s=lambda: sum(self.waits))
 
     def monotonic_s(self) -> float:
         self.now_s += 1
         return self.now_s
 
     def wait(self, futures: Sequence["Future[Any]"], timeout_s: float | None) -> None:
-        if len(futures) > 1:  # for an answer, and not only for time to pass
-            wait_for_first(futures, timeout_s)
+        queue = self.rate_limiter._queue
+        if len(futures) == 1 or any(slot.turn is futures[0] for slot in queue):
+            self.sleep(timeout_s or 0.0)  # only for time to pass
         else:
-            self.sleep(timeout_s or 0.0)
+            wait_for_first(futures, timeout_s)  # for an answer
 
     def sleep(self, seconds: float) -> None:
         self.waits.append(seconds)
@@ -61,10 +63,9 @@ class Around:
             self.notices.append(text)
 
     def services(self, provider: Provider) -> CallServices:
-        rate_limiter = RateLimiter(monotonic_s=lambda: sum(self.waits))
         return CallServices(
             provider=lambda: provider,
-            rate_limiter=lambda _: rate_limiter,
+            rate_limiter=lambda _: self.rate_limiter,
             cache_gate=PromptCacheGate(monotonic_s=time.monotonic),
         )
 

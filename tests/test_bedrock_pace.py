@@ -2,7 +2,9 @@
 
 import time
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -15,11 +17,11 @@ from socratic_bench.generation import GenerateConfig
 from socratic_bench.models.bedrock.capabilities import Options
 from socratic_bench.models.bedrock.provider import BedrockProvider, Connection
 from socratic_bench.models.bedrock.session import Endpoint
-from socratic_bench.models.call import CalledModel
+from socratic_bench.models.call import GRACE_S, CalledModel
 from socratic_bench.models.cancel_token import CancelToken, wait_for_first
 from socratic_bench.models.context import CallContext, CallServices
 from socratic_bench.models.prompt_cache_gate import PromptCacheGate
-from socratic_bench.models.rate_limiter import RateLimiter, Sleep
+from socratic_bench.models.rate_limiter import OnWait, RateLimiter, RequestSize, Slot
 from socratic_bench.retrying import RetryPolicy
 from socratic_bench.types import CallKey, Completion, Message, Request
 from tests.fakes import NOON, FakeBedrock, Said, Sent, answer, refusal
@@ -29,11 +31,12 @@ REQUEST = Request(messages=(Message.user("Hello."),), config=GenerateConfig(max_
 
 
 class NoPace(RateLimiter):
-    """As it was without: everyone for themselves."""
+    """Admits every request at once."""
 
-    def acquire(self, sleep: Sleep) -> float:
-        del sleep
-        return 0.0
+    @contextmanager
+    def slot(self, size: RequestSize, cancel_token: CancelToken, on_wait: OnWait) -> Iterator[Slot]:
+        del on_wait
+        yield Slot(size, cancel_token.monotonic_s())
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,7 @@ class Played:
 TURNS = 20
 ROLES = ("tutor", "judge")
 CALL_S = 2.0
+TIMEOUT_S = 300.0
 
 
 def play(kind: type[RateLimiter], *, per_minute: float, advice: bool) -> Played:
@@ -69,20 +73,20 @@ def play(kind: type[RateLimiter], *, per_minute: float, advice: bool) -> Played:
         return refusal(429, "ThrottlingException", **headers)
 
     def wait(futures: Any, timeout_s: float | None) -> None:
-        if len(futures) > 1:
+        if timeout_s == TIMEOUT_S + GRACE_S:  # for an answer, in real time
             wait_for_first(futures, timeout_s)
         else:
-            shared.sleep(timeout_s or 0.0)
+            shared.wait(futures, timeout_s)
 
     cancel_token = CancelToken(monotonic_s=lambda: shared.now_s, wait=wait)
     context = CallContext(
         now=lambda: NOON,
         cancel_token=cancel_token,
         retry_policy=RetryPolicy(max_attempts=10, uniform=Random(7).uniform),
-        timeout_s=300.0,
+        timeout_s=TIMEOUT_S,
         notice=print,
     )
-    limiters = {role: kind(monotonic_s=lambda: shared.now_s) for role in ROLES}
+    limiters = {role: kind(role, monotonic_s=lambda: shared.now_s) for role in ROLES}
     with FakeBedrock({"tutor": serve, "judge": serve}) as service:
         connection = Connection(Endpoint(region="us-east-1", url=service.url))
         provider = BedrockProvider(connection, Options(), monotonic_s=lambda: shared.now_s)

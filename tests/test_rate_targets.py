@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
@@ -11,8 +12,7 @@ from socratic_bench.emulator.throttle import Throttle
 from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.models.cancel_token import CancelToken
-from socratic_bench.models.rate_targets import RateTargets
-from socratic_bench.models.rate_window import RateTarget
+from socratic_bench.models.rate_limiter import RateTarget, RateTargets, Slot
 from socratic_bench.ports.provider import Provider
 from socratic_bench.types import Message, Request, Usage
 from tests.shared_time import SharedTime
@@ -32,34 +32,37 @@ class Estimating(Provider):
 class Sender:
     """Sends requests to one model, and keeps when it did, with the tokens that each took."""
 
-    def __init__(self, targets: RateTargets, cancel_token: CancelToken) -> None:
-        self.target_limiter = targets.of(*WHERE, MODEL)
+    def __init__(self, targets: RateTargets, cancel_token: CancelToken, model: str = MODEL) -> None:
+        self.limiter = targets.of(*WHERE, model)
         self.cancel_token = cancel_token
         self.sent: list[tuple[float, int]] = []
         self.notices: list[str] = []
         self.waits: list[float | None] = []
-        self.told = (self.waits.append, self.notices.append)
+
+    def slot(self, *, words: str = "", max_tokens: int = 100) -> AbstractContextManager[Slot]:
+        """Permission to send a request."""
+        config = GenerateConfig(max_tokens=max_tokens)
+        request = Request(messages=(Message.user(words),), config=config)
+        size = self.limiter.size_of(Estimating(), request, self.notices.append)
+        return self.limiter.slot(
+            size, self.cancel_token, lambda _, wait_s: self.waits.append(wait_s)
+        )
 
     def send(
         self, *, words: str = "", max_tokens: int = 100, used: int = 0, takes_s: float = 0.0
     ) -> None:
         """One request, which is answered by so many tokens; by as many as it may have, if 0."""
-        request = Request(
-            messages=(Message.user(words),), config=GenerateConfig(max_tokens=max_tokens)
-        )
         with (
-            self.target_limiter.calling(self.cancel_token),
-            self.target_limiter.admitted(
-                Estimating(), request, self.cancel_token, *self.told
-            ) as permit,
+            self.limiter.calling(self.cancel_token),
+            self.slot(words=words, max_tokens=max_tokens) as slot,
         ):
-            permit.sent()
+            self.limiter.sent(slot)
             usage = Usage(input_tokens=len(words) // 4, output_tokens=used or max_tokens)
             at_s = self.cancel_token.monotonic_s()
             self.sent.append((at_s, usage.input_tokens + usage.output_tokens))
             if takes_s:
                 self.cancel_token.sleep(takes_s)
-            permit.answered(usage)
+            self.limiter.answered(slot, usage)
 
 
 def most_in_a_minute(sent: Sequence[tuple[float, int]]) -> tuple[int, int]:
@@ -97,6 +100,19 @@ def saturated(
     shared.run([call] * callers)
     sender.sent = [one for one in sender.sent if one[0] < seconds]
     return sender
+
+
+@pytest.mark.parametrize(("callers", "per_minute"), [(8, 60), (64, 1200), (64, 2400)])
+def test_a_short_sweep_uses_most_of_a_target_and_a_service_of_that_quota_refuses_none(
+    callers, per_minute
+):
+    sender = saturated(callers, target(requests_per_minute=per_minute), seconds=80.0, takes_s=1.5)
+    clock = [0.0]
+    throttle = Throttle(per_minute, lambda: clock[0])
+
+    assert len(sender.sent) >= 0.88 * per_minute * 80 / 60
+    assert most_in_a_minute(sender.sent)[0] <= per_minute
+    assert all(throttle.wait_ms() is None for clock[0], _ in sender.sent)
 
 
 @pytest.mark.parametrize("per_minute", [6, 30, 600])
@@ -223,49 +239,40 @@ def test_what_was_never_sent_and_what_was_not_billed_counts_no_tokens():
     shared = SharedTime()
     targets = RateTargets(target(tokens_per_minute=1000), monotonic_s=lambda: shared.now_s)
     sender = Sender(targets, shared.cancel_token())
-    request = Request(messages=(Message.user(""),), config=GenerateConfig(max_tokens=600))
-
-    def leave() -> Any:
-        return sender.target_limiter.admitted(
-            Estimating(), request, sender.cancel_token, *sender.told
-        )
+    limiter = sender.limiter
 
     def calls() -> None:
-        with leave():
+        with sender.slot(max_tokens=600):
             pass  # the run ends before it is sent
-        with leave() as permit:
-            permit.sent()
-            permit.failed("throttled", maybe_billed=False)
-        with leave() as permit:
-            permit.sent()
-            permit.failed("connection_lost", maybe_billed=True)
-        assert shared.now_s == 0
-        with leave():
+        with sender.slot(max_tokens=600) as slot:
+            limiter.sent(slot)
+            limiter.failed(slot, "refused_request", maybe_billed=False)
+        with sender.slot(max_tokens=600) as slot:
+            limiter.sent(slot)
+            limiter.failed(slot, "connection_lost", maybe_billed=True)
+        assert shared.now_s < 1
+        with sender.slot(max_tokens=600):
             assert shared.now_s > MINUTE_S
 
     shared.run([calls])
 
     (report,) = targets.report()
-    assert (report.requests, report.throttled) == (2, 1)
+    assert report.requests == 2
     assert report.tokens > 600
 
 
 def test_a_request_counts_when_it_is_sent_and_not_when_it_may_be():
-    """What else it waits for, such as the rate limit, may take longer than a minute."""
+    """A slow store may take some time to note it before it is sent."""
     shared = SharedTime()
     targets = RateTargets(target(requests_per_minute=2), monotonic_s=lambda: shared.now_s)
     sender = Sender(targets, shared.cancel_token())
-    request = Request(messages=(Message.user(""),), config=GenerateConfig(max_tokens=1))
 
     def late(wait_s: float) -> None:
-        leave = sender.target_limiter.admitted(
-            Estimating(), request, sender.cancel_token, *sender.told
-        )
-        with leave as permit:
+        with sender.slot() as slot:
             shared.sleep(wait_s)
-            permit.sent()
+            sender.limiter.sent(slot)
             sender.sent.append((shared.now_s, 1))
-            permit.answered(None)
+            sender.limiter.answered(slot, None)
 
     def calls() -> None:
         for _ in range(4):
@@ -327,20 +334,15 @@ def test_the_target_that_names_more_counts(model, region, per_minute):
 def failing(shared: SharedTime, targets: RateTargets, model: str, *, every_s: float) -> Any:
     """A run that calls the model again and again, of which nothing is answered; when it ended."""
     token = shared.cancel_token()
-    target_limiter = targets.of(*WHERE, model)
-    sender = Sender(targets, token)
-    request = Request(messages=(Message.user(""),), config=GenerateConfig(max_tokens=1))
+    sender = Sender(targets, token, model)
 
     def calls() -> None:
-        with target_limiter.calling(token):
+        with sender.limiter.calling(token):
             while True:
-                leave = target_limiter.admitted(
-                    Estimating(), request, token, lambda _: None, sender.notices.append
-                )
-                with leave as permit:
-                    permit.sent()
+                with sender.slot() as slot:
+                    sender.limiter.sent(slot)
                     token.sleep(every_s)
-                    permit.failed("server_error", maybe_billed=True)
+                    sender.limiter.failed(slot, "server_error", maybe_billed=True)
 
     def run() -> tuple[float, ModelError]:
         with pytest.raises(ModelError) as raised:
@@ -387,18 +389,10 @@ def test_time_in_which_nobody_calls_a_model_does_not_count_as_a_stall():
         for pause_s in (0.0, 5000.0, 5000.0):
             shared.sleep(pause_s)
             sender.send(takes_s=500.0)
-            with (
-                sender.target_limiter.calling(sender.cancel_token),
-                sender.target_limiter.admitted(
-                    Estimating(),
-                    Request(messages=(), config=GenerateConfig(max_tokens=1)),
-                    sender.cancel_token,
-                    *sender.told,
-                ) as permit,
-            ):
-                permit.sent()
+            with sender.limiter.calling(sender.cancel_token), sender.slot() as slot:
+                sender.limiter.sent(slot)
                 shared.sleep(500.0)
-                permit.failed("server_error", maybe_billed=False)
+                sender.limiter.failed(slot, "server_error", maybe_billed=False)
 
     shared.run([calls])
 

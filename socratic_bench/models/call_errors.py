@@ -1,11 +1,11 @@
-"""What the error of a request is, and all that can be said of it."""
+"""What is known of the error of a call: its kind, the setting that was refused, a better hint."""
 
 from contextlib import suppress
 
 from socratic_bench.concurrency import start_thread
 from socratic_bench.errors import BenchError, InternalError, ModelError, Problem, Stopped, Words
 from socratic_bench.generation import chosen_settings, setting_text
-from socratic_bench.models.context import CallContext
+from socratic_bench.models.cancel_token import CancelToken
 from socratic_bench.ports.provider import INVALID_REQUEST, ErrorKind, Provider, common_kind
 from socratic_bench.types import Request
 
@@ -13,34 +13,34 @@ METADATA = "request_metadata"
 
 
 def kind_of(error: Exception, provider: Provider, model_id: str) -> ErrorKind | None:
-    """What the error of a request is; `None` for a defect."""
-    with suppress(Exception):  # the defect that is told is the first one
+    """The kind of a request's error; `None` for a defect."""
+    with suppress(Exception):  # of two defects the first one is reported
         return provider.error_kind(error) or common_kind(error, model_id)
     return None
 
 
-def with_hint(
+def describe(
     error: Exception,
     kind: ErrorKind | None,
     request: Request,
-    context: CallContext,
+    cancel_token: CancelToken,
     *,
     is_tested: bool,
+    has_metadata: bool,
 ) -> BenchError:
-    """The error with a better hint, and the setting that is refused, where there are any.
+    """The error of a call with a better hint, and the setting that is refused, where there are any.
 
-    `is_tested`: the call was to the model under test.
+    `is_tested`: the call was to the model under test. `has_metadata`: see `CallContext`.
     """
-    told = error if isinstance(error, BenchError) else InternalError.of(error)
-    if error is context.cancel_token.error:
-        return Stopped.of(told)  # the run's is one object for all calls
-    if isinstance(error, ModelError) and kind:
-        if better := _better_hint(kind, context):
-            error.hint = better
-        return explained(
-            error, kind.refused, request, is_tested=is_tested, metadata=context.has_metadata
-        )
-    return told
+    if error is cancel_token.error and isinstance(error, BenchError):
+        return Stopped.of(error)  # the run's is one object for all calls
+    if not isinstance(error, BenchError):
+        return InternalError.of(error)
+    if not (isinstance(error, ModelError) and kind):
+        return error
+    if hint := _looked_up_hint(kind, cancel_token):
+        error.hint = hint
+    return explained(error, kind.refused, request, is_tested=is_tested, metadata=has_metadata)
 
 
 def explained(
@@ -52,8 +52,8 @@ def explained(
     `metadata` among them. `is_tested`: the request is to the model under test, whom settings of the
     user's are for.
     """
-    asked = chosen_settings(request.config) if is_tested else []
-    if refused and (refused in (METADATA, *asked) or (is_tested and refused == "max_tokens")):
+    requested = chosen_settings(request.config) if is_tested else []
+    if refused and (refused in (METADATA, *requested) or (is_tested and refused == "max_tokens")):
         name = setting_text(refused)
         return ModelError(
             Problem.of(f"The model refuses {name}. {{why}}", why=error.message),
@@ -64,7 +64,7 @@ def explained(
             ),
         )
     # With both samplings it is one of the others.
-    optional = [setting_text(name) for name in asked if name != "both_samplings"]
+    optional = [setting_text(name) for name in requested if name != "both_samplings"]
     optional += [setting_text(METADATA)] if metadata else []
     if error.code == INVALID_REQUEST and optional:
         may_be = " or ".join(optional)
@@ -72,9 +72,10 @@ def explained(
     return error
 
 
-def _better_hint(kind: ErrorKind, context: CallContext) -> Words | None:
+def _looked_up_hint(kind: ErrorKind, cancel_token: CancelToken) -> Words | None:
+    """What the provider can find out about the error by another request."""
     if kind.look_up is None:
         return None
     with suppress(BenchError):
-        return context.cancel_token.result(start_thread(kind.look_up))
+        return cancel_token.result(start_thread(kind.look_up))
     return None

@@ -2,39 +2,40 @@
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from socratic_bench.concurrency import ConnectionLimit
 from socratic_bench.journal import ReplayLog
+from socratic_bench.models.budget import Budget
 from socratic_bench.models.cancel_token import CancelToken
 from socratic_bench.models.events import CallListener
 from socratic_bench.models.prompt_cache_gate import PromptCacheGate
-from socratic_bench.models.rate_limiter import RateLimiter
+from socratic_bench.models.rate_limiter import RateLimiter, RateNarrowed
+from socratic_bench.models.spending import SpendingLimit
 from socratic_bench.ports.provider import Provider
 from socratic_bench.retrying import RetryPolicy
 from socratic_bench.types import Role
 
-if TYPE_CHECKING:
-    from socratic_bench.models.budget import Budget
-    from socratic_bench.models.spending import SpendingLimit
-    from socratic_bench.models.target_limiter import TargetLimiter
-
 
 class CallServices(Struct, frozen=True, kw_only=True):
-    """What calls to one provider share. `provider` connects to it where that is yet to be done,
-    `rate_limiter` is that of a model, and so is `target_limiter`, where there are rate targets.
-    `spending` is the limit of all runs together, if there is one, and
-    `connections` bounds how many requests are under way.
+    """What calls to one provider share.
+
+    Attributes:
+        provider: connects to the provider where that is yet to be done.
+        rate_limiter: the limiter of a model.
+        cache_gate: lets one request write a shared prefix before others read it.
+        spending: the limit of all runs together, if there is one.
+        connections: bounds how many requests are under way.
+        on_narrowed: hears of throttling that slows a model down.
     """
 
     provider: Callable[[], Provider]
     rate_limiter: Callable[[str], RateLimiter]
     cache_gate: PromptCacheGate
-    spending: "SpendingLimit | None" = None
+    spending: SpendingLimit | None = None
     connections: ConnectionLimit | None = None
-    target_limiter: "Callable[[str], TargetLimiter] | None" = None
+    on_narrowed: Callable[[RateNarrowed], None] | None = None
 
 
 class CallContext(Struct, frozen=True, kw_only=True):
@@ -51,6 +52,6 @@ class CallContext(Struct, frozen=True, kw_only=True):
     notice: Callable[[str], None]
     listeners: tuple[CallListener, ...] = ()
     replay_log: ReplayLog | None = None
-    cost_limit: "Budget | None" = None
+    cost_limit: Budget | None = None
     tested: Role = ""
     has_metadata: bool = False

@@ -1,297 +1,404 @@
-"""How fast requests are sent: reserved slots, at a rate that adapts to what a service allows."""
+"""When requests are sent to a model: one queue, at a rate that adapts, and targets as a ceiling.
+
+A target is a limit that the user gives: no minute, wherever it begins, has more requests or tokens
+than it. What a service allows beyond that is found by trying: see `adaptive_rate`.
+"""
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from math import inf
-from typing import Literal
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from math import ceil, inf
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct, field
 
-from socratic_bench.models.busy_time import BusyTime
-from socratic_bench.models.slot_line import Slot, SlotLine
+from socratic_bench.catalogue.token_bounds import most_input_tokens
+from socratic_bench.documents.throughput import ModelThroughput
+from socratic_bench.errors import Problem
+from socratic_bench.models.adaptive_rate import AdaptiveRate
+from socratic_bench.models.cancel_token import CancelToken
+from socratic_bench.models.events import WaitCause
+from socratic_bench.models.stall_watch import STALL_S, StallWatch
+from socratic_bench.ports.provider import SERVER_ERROR, THROTTLED, Provider
+from socratic_bench.types import Request, Usage
 
-# More than what quotas allow, 9,000 a minute, and little enough that the first refusal is read
-# before many more requests are on their way.
-START_PER_S = 150.0
-SLOWEST_PER_S = 1 / 60
-# What is left of a rate when it is throttled, and if nothing got through since it was narrowed.
-NARROWED = 0.9
-NARROWED_IN_VAIN = 0.5
-# A rest; that of many callers is long enough that what gets through after it tells the quota.
-REST_S, REST_OF_MANY_S = 0.1, 0.4
-REST_MAX_S = 120.0
-PAUSE_S = 15.0
-# So many answers give back what throttling took: of one caller, of one under a rate so slow that
-# each attempt is dear, of each of several callers, of all at most. More of them find a quota with
-# fewer throttled requests; fewer get over throttling that is none of this program's doing sooner.
-ANSWERS_ALONE, ANSWERS_SLOW, ANSWERS_OF_EACH, ANSWERS_OF_ALL = 3.5, 10, 24, 600
-SLOW_PER_S = 0.7
-# Callers may wait elsewhere for now: of so many as waited here, this share counts after each time.
-CALLERS_KEPT = 0.9
-# Where less than this share of them came before the next throttled request, half as many give back
-# what it takes, and otherwise more than last time, up to the usual number.
-SHARE_TOO_SOON, MORE_ANSWERS = 0.6, 1.4
-# Under this share of the usual number, throttling comes whatever the rate is: others cause it.
-SHARE_OF_OTHERS = 0.4
-# Not more is given back than this multiple of what got through.
-MOST_GIVEN_BACK = 1.2
-# What was not sent in time may be sent later, for so long.
-BURST_S = 0.04
-# So many requests tell how fast they were sent lately.
-MEASURED = 32
-# Growth brings slots nearer, and some are given back: who waits for longer than this looks again.
-LOOK_AGAIN_S = 5.0
-ROUNDING_S = 1e-9
-CHANGES_KEPT = 1000
+MINUTE_S = 60.5  # a request may arrive half a second later than it is sent
+# Requests are this much further apart than a target says, and this share of a minute's may be sent
+# at once, so that a service which allows few at once refuses none.
+SPACING, BURST_SHARE = 1.01, 1 / 40
+# An estimate of input tokens may be so many times too low, by what the service counted so far.
+SAFETY = 1.25
+LOOK_AGAIN_S = 5.0  # the first in the queue looks so often whether the rate has grown
+ROUNDING_S = 1e-6
 
-Cause = Literal["throttled", "rested", "server_error", "answered"]
-Sleep = Callable[[float], None]
+PerMinute = Annotated[int, Meta(ge=1)]
+OnWait = Callable[[WaitCause, float | None], None]  # a wait begins, of about so many seconds
 
 
-class RateChange(Struct, frozen=True, kw_only=True):
-    """A rate, in requests a second, from a moment on, and what made it so.
+class RateTarget(Struct, frozen=True, kw_only=True):
+    """The most that is sent in any minute: requests of all actors, and tokens, input and output.
 
-    `at_s` is of the limiter's clock. After `server_error` the rate is as before, and does not grow.
-    Nobody sends for the first `rest_s`; a rest that becomes longer is a change, too (`rested`).
+    It holds for `model` in `region`, each region by itself; `None`: for all that no other target
+    names.
     """
 
-    at_s: float
-    cause: Cause
-    per_s: float
-    rest_s: float = 0.0
+    model: str | None = None
+    region: str | None = None
+    requests_per_minute: PerMinute | None = None
+    tokens_per_minute: PerMinute | None = None
+
+    @property
+    def is_limit(self) -> bool:
+        """Whether it bounds anything."""
+        return self.requests_per_minute is not None or self.tokens_per_minute is not None
+
+    @property
+    def spacing_s(self) -> float:
+        """Seconds between two requests."""
+        per_minute = self.requests_per_minute
+        return SPACING * 60 / per_minute if per_minute else 0.0
+
+    @property
+    def burst_s(self) -> float:
+        """How much earlier than spaced out a request may be sent."""
+        return (max(1, int((self.requests_per_minute or 0) * BURST_SHARE)) - 1) * self.spacing_s
+
+
+def target_of(targets: Sequence[RateTarget], model: str, region: str) -> RateTarget:
+    """The target of a model in a region: of several the one that names more, a model before all."""
+    fitting = [t for t in targets if t.model in (None, model) and t.region in (None, region)]
+    names_more = lambda target: (target.model is not None, target.region is not None)  # noqa: E731
+    return max(fitting, key=names_more, default=RateTarget())
+
+
+class RateNarrowed(Struct, frozen=True, kw_only=True):
+    """Throttling has narrowed the rate of requests to a model, here in requests a second."""
+
+    model_id: str
+    region: str
+    before_per_s: float
+    after_per_s: float
+
+    def __str__(self) -> str:
+        where = f" in {self.region}" if self.region else ""
+        rates = (self.before_per_s, self.after_per_s)
+        before, after = (f"{per_s:.1f}" if per_s >= 1 else f"{per_s:.3f}" for per_s in rates)
+        return f"{self.model_id}{where} throttled: {before} -> {after} requests a second"
+
+
+class RequestSize(Struct, frozen=True):
+    """Tokens of a request: an upper bound of its input, an estimate of it, and its most output."""
+
+    most_input: int = 0
+    estimate: int = 0
+    max_tokens: int = 0
+
+
+class Slot(Struct, eq=False):
+    """Permission to send one request, which was waited for, and the tokens that count for it."""
+
+    size: RequestSize
+    asked_at_s: float
+    wait_s: float = 0.0
+    sent_at_s: float = 0.0
+    n_tokens: int = 0
+    is_sent: bool = False
+    turn: "Future[None]" = field(default_factory=Future)  # done when the slot becomes the first
+
+
+class _Wait(Struct, frozen=True):
+    """What a request waits for: for `look_in_s` at most (`None`: its turn), in all `about_s`."""
+
+    cause: WaitCause
+    look_in_s: float | None
+    about_s: float | None
 
 
 class RateLimiter:
-    """Hands out slots to all who send to one model, of one provider in one region.
+    """Admits requests to one model of a provider in a region; safe to use from several threads.
 
-    Each caller sleeps until its own slot, so that nobody wakes for another's, and looks now and
-    then for a sooner one that was given back; safe to use from several threads. The rate adapts: a
-    throttled request narrows it to nine tenths of what got through lately, and nobody sends for a
-    moment. Each answer widens it by the same amount, as long as slots are waited for: a small one
-    where many callers share a quota, a larger one where there is one caller, or where throttling
-    comes again and again however slowly they send. An error of the server's says nothing of quotas:
-    it only stops that for `PAUSE_S`.
+    They are admitted in the order in which they ask. Only the first in the queue waits for a time,
+    and those behind it for their turn.
     """
 
     def __init__(
         self,
+        model_id: str,
+        region: str = "",
+        target: RateTarget | None = None,
         *,
-        monotonic_s: Callable[[], float],
-        on_narrowed: Callable[[float, float], None] | None = None,
+        stall_s: float | None = None,
+        monotonic_s: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._model_id, self._region = model_id, region
+        self._target = target or RateTarget()
         self._monotonic_s = monotonic_s
-        self._on_narrowed = on_narrowed
+        label = f"{model_id} in {region}" if region else model_id
+        self._stall_watch = StallWatch(label, stall_s, monotonic_s)
         self._lock = threading.Lock()
-        self._per_s = self._before_per_s = START_PER_S
-        self._step_per_s = 0.0
-        self._since_s = self._grows_from_s = -inf
-        # It counts at its rate, from a number that it had at a moment; a rest puts the moment off.
-        self._counted, self._counted_at_s = 0.0, monotonic_s()
-        self._line = SlotLine()
-        self._busy = BusyTime()
-        self._busy_since_s = 0.0
-        # Since the rate was narrowed: at what busy time requests were sent, how many callers waited
-        # together at most, how many answers came, and how many of them give back what was taken.
-        self._sent_at_s: deque[float] = deque(maxlen=MEASURED)
-        self._has_waited = False
-        self._most_waiting, self._n_answered = 0.0, 0
-        self._to_regain = inf
-        self._is_of_others = self._is_told = False
-        self._changes: deque[RateChange] = deque(maxlen=CHANGES_KEPT)
+        self._queue: deque[Slot] = deque()
+        self._rate = AdaptiveRate()
+        self._minute: deque[Slot] = deque()  # what counts against the target, where there is one
+        self._spaced_until_s = -inf
+        self._waits_for: WaitCause = "rate_limit"  # what the first in the queue waits for
+        self._densest = 0.0  # the most input tokens that a request had, of those estimated
+        self._n_requests = self._n_tokens = self._n_throttled = 0
+        self._waited_s = 0.0
 
     @property
     def per_s(self) -> float:
-        """Requests a second, as of now."""
-        return self._per_s
-
-    @property
-    def changes(self) -> Sequence[RateChange]:
-        """The rate's history, the latest changes of it; answers, or rests, in a row make one."""
-        with self._lock:
-            return tuple(self._changes)
-
-    @property
-    def wait_s(self) -> float:
-        """Seconds that whoever asks for a slot now will about wait for it."""
-        with self._lock:
-            now_s = self._monotonic_s()
-            rest_s = max(0.0, self._counted_at_s - now_s)
-            return max(0.0, rest_s + (self._line.next - self._count(now_s)) / self._per_s)
+        """Requests a second, as the service seems to allow."""
+        return self._rate.per_s
 
     @contextmanager
-    def slot(self, sleep: Sleep) -> Iterator[float]:
-        """Wait for one, and send within the block; the seconds that it was waited for."""
-        slept_s = self.acquire(sleep)
+    def calling(self, cancel_token: CancelToken) -> Iterator[None]:
+        """Around a call, with its waits and retries, of a run that the token ends."""
+        with self._lock:
+            self._rate.begin_call(self._monotonic_s())
         try:
-            yield slept_s
+            with self._stall_watch.calling(cancel_token):
+                yield
         finally:
-            self.ended()
+            with self._lock:
+                self._rate.end_call(self._monotonic_s())
 
-    def acquire(self, sleep: Sleep) -> float:
-        """Wait for a slot of the caller's own; the seconds that it slept. `ended` is to follow.
+    def size_of(
+        self, provider: Provider, request: Request, notice: Callable[[str], None]
+    ) -> RequestSize:
+        """What a target of tokens has to know of a request; notes if it exceeds the target."""
+        per_minute = self._target.tokens_per_minute
+        if per_minute is None:
+            return RequestSize()
+        size = RequestSize(
+            most_input_tokens(request),
+            sum(part.tokens for part in provider.sizes(self._model_id, request)),
+            request.config.max_tokens,
+        )
+        if self._most_tokens(size) > per_minute:
+            notice(
+                f"Requests to {self._model_id} that may have more tokens than its target of "
+                f"{per_minute} a minute are sent alone, in a minute that has no others."
+            )
+        return size
 
-        What `sleep` raises, such as the end of a run, leaves the slot to others.
+    @contextmanager
+    def slot(self, size: RequestSize, cancel_token: CancelToken, on_wait: OnWait) -> Iterator[Slot]:
+        """Wait for permission to send one request within the block, or raise what ends the run.
+
+        `sent` and then `answered` or `failed` are to be called with it; a slot that was not sent
+        counts for nothing.
         """
-        slot, slept_s = self._reserve(), 0.0
+        slot = Slot(size, self._monotonic_s())
+        self._wait(slot, cancel_token, on_wait)
         try:
-            while (wait_s := self._due_in_s(slot)) > 0:
-                wait_s = min(wait_s, LOOK_AGAIN_S)
-                sleep(wait_s)
-                slept_s += wait_s
+            yield slot
+        finally:
+            if not slot.is_sent:
+                self._withdraw(slot)
+
+    def sent(self, slot: Slot) -> None:
+        """The request is sent now, and counts from now on."""
+        with self._lock:
+            slot.is_sent, slot.sent_at_s = True, self._monotonic_s()
+            self._rate.sent(slot.sent_at_s)
+            self._n_requests += 1
+            self._waited_s += slot.wait_s
+
+    def answered(self, slot: Slot, usage: Usage | None) -> None:
+        """The request was answered; what it may have used counts if the service counted nothing."""
+        with self._lock:
+            n_tokens = usage.input_tokens + usage.output_tokens if usage else slot.n_tokens
+            now_s = self._settle(slot, n_tokens)
+            self._rate.answered(now_s)
+            if usage and slot.size.estimate:
+                self._densest = max(self._densest, usage.input_tokens / slot.size.estimate)
+        self._stall_watch.succeeded()
+
+    def failed(
+        self, slot: Slot, code: str, *, maybe_billed: bool, retry_after_s: float | None = None
+    ) -> RateNarrowed | None:
+        """The request failed; by how much that narrowed the rate. It may end the model's runs."""
+        with self._lock:
+            now_s = self._settle(slot, slot.n_tokens if maybe_billed else 0)
+            before_per_s = self.per_s
+            if code == THROTTLED:
+                self._n_throttled += 1
+                self._rate.throttled(now_s, slot.sent_at_s, retry_after_s, len(self._queue))
+            elif code == SERVER_ERROR:
+                self._rate.failed(now_s)
+            after_per_s = self.per_s
+        self._stall_watch.failed()
+        if after_per_s == before_per_s:
+            return None
+        return RateNarrowed(
+            model_id=self._model_id,
+            region=self._region,
+            before_per_s=before_per_s,
+            after_per_s=after_per_s,
+        )
+
+    def report(self) -> ModelThroughput:
+        """What was sent so far, and how fast."""
+        work_s, n_requests = self._stall_watch.work_s, self._n_requests
+        minutes = max(work_s / 60, 1.0)
+        return ModelThroughput(
+            model=self._model_id,
+            region=self._region or None,
+            target_rpm=self._target.requests_per_minute,
+            target_tpm=self._target.tokens_per_minute,
+            rpm=round(n_requests / minutes, 3) if n_requests else None,
+            tpm=round(self._n_tokens / minutes, 3) if n_requests else None,
+            requests=n_requests,
+            tokens=self._n_tokens,
+            throttled=self._n_throttled,
+            waited_s=round(self._waited_s, 3),
+            work_s=round(work_s, 3),
+            stalled=self._stall_watch.is_stalled,
+        )
+
+    def _wait(self, slot: Slot, cancel_token: CancelToken, on_wait: OnWait) -> None:
+        with self._lock:
+            self._queue.append(slot)
+        try:
+            wait = self._admit(slot)
+            if wait:
+                on_wait(wait.cause, wait.about_s)
+            while wait:
+                with suppress(TimeoutError):
+                    cancel_token.result(slot.turn, wait.look_in_s)
+                wait = self._admit(slot)
         except BaseException:
-            self._give_back(slot)
+            self._withdraw(slot)
             raise
-        return slept_s
+        slot.wait_s = self._monotonic_s() - slot.asked_at_s
 
-    def throttled(self, *, sent_at_s: float, retry_after_s: float | None = None) -> None:
-        """A request that was sent at `sent_at_s` was refused for being one too many."""
+    def _admit(self, slot: Slot) -> _Wait | None:
+        """Admit the request if it may be sent now; else what it waits for."""
         with self._lock:
-            before_per_s = self._per_s
-            now_s = self._monotonic_s()
-            rest_s = min(retry_after_s or 0.0, REST_MAX_S)
-            self._busy.refused(now_s, rest_s)
-            ends_s = max(now_s, self._counted_at_s)
-            # What was under way when the rate was narrowed says nothing of the new one.
-            is_news = sent_at_s >= self._since_s
-            if is_news:
-                usual_s = REST_S if self._is_alone or self._is_of_others else REST_OF_MANY_S
-                busy_s = self._busy.at(now_s)
-                last_s = self._sent_at_s[-1] if self._sent_at_s else busy_s
-                self._narrow(now_s)
-                rest_s = max(usual_s, last_s + 1 / self._per_s - busy_s, rest_s)
-                self._is_told = retry_after_s is not None
-            self._rest(now_s, rest_s)
-            if is_news or self._counted_at_s > ends_s:
-                self._note("throttled" if is_news else "rested", now_s)
-            after_per_s = self._per_s
-        if self._on_narrowed and after_per_s != before_per_s:
-            self._on_narrowed(before_per_s, after_per_s)
-
-    def ended(self) -> None:
-        """A request is over: what it told was told before."""
-        with self._lock:
-            self._busy.ended(self._monotonic_s())
-
-    def failed(self) -> None:
-        """The server made an error."""
-        with self._lock:
-            now_s = self._monotonic_s()
-            self._busy.refused(now_s)
-            self._grows_from_s = now_s + PAUSE_S
-            self._note("server_error", now_s)
-
-    def answered(self) -> None:
-        """A request got through."""
-        with self._lock:
-            self._n_answered += 1
-            now_s = self._monotonic_s()
-            is_waited_for = self._line.next > self._count(now_s)
-            if is_waited_for and now_s >= self._grows_from_s:
-                self._set_rate(now_s, self._per_s + self._step_per_s)
-                self._note("answered", now_s)
-
-    def _count(self, now_s: float) -> float:
-        return self._counted + max(0.0, now_s - self._counted_at_s) * self._per_s
-
-    def _set_rate(self, now_s: float, per_s: float) -> None:
-        self._counted = self._count(now_s)
-        self._counted_at_s = max(self._counted_at_s, now_s)
-        self._per_s = per_s
-
-    def _rest(self, now_s: float, rest_s: float) -> None:
-        """Whoever is first in the line goes on when the rest is over."""
-        first = self._line.first
-        ends_s = max(now_s + rest_s, self._counted_at_s)
-        if first <= self._count(ends_s):
-            self._counted, self._counted_at_s = first, ends_s
-
-    def _reserve(self) -> Slot:
-        with self._lock:
-            now_s = self._monotonic_s()
-            self._busy.asked(now_s)
-            count = self._count(now_s)
-            slot = self._line.reserve(count, count - BURST_S * self._per_s)
-            if slot.number > count:
-                self._has_waited = True
-                self._most_waiting = max(self._most_waiting, len(self._line))
-            return slot
-
-    def _due_in_s(self, slot: Slot) -> float:
-        """Seconds until the slot is due; from then on it is used up."""
-        with self._lock:
-            now_s = self._monotonic_s()
-            count, rest_s = self._count(now_s), max(0.0, self._counted_at_s - now_s)
-            self._line.move_up(slot, count)
-            wait_s = rest_s + (slot.number - count) / self._per_s
+            if self._queue[0] is not slot:
+                self._rate.note_waiting(len(self._queue))
+                interval_s = max(1 / self.per_s, self._target.spacing_s)
+                return _Wait(self._waits_for, None, len(self._queue) * interval_s)
+            now_s, n_tokens = self._monotonic_s(), self._most_tokens(slot.size)
+            rate_s, target_s = self._rate.due_s() - now_s, self._target_wait_s(now_s, n_tokens)
+            wait_s = max(rate_s, target_s)
             if wait_s > ROUNDING_S:
-                return wait_s
-            self._line.use(slot, count)
-            self._busy.sent(now_s)
-            if self._since_s == -inf:
-                self._measure_from(now_s)
-            self._sent_at_s.append(self._busy.at(now_s))
-            return 0.0
+                self._rate.note_waiting(len(self._queue))
+                self._waits_for = "rate_limit" if rate_s > target_s else "rate_target"
+                if slot.turn.done():
+                    slot.turn = Future()
+                return _Wait(self._waits_for, min(wait_s, LOOK_AGAIN_S), wait_s)
+            self._queue.popleft()
+            self._wake_first()
+            self._rate.take(now_s)
+            slot.sent_at_s, slot.n_tokens = now_s, n_tokens
+            if self._target.is_limit:
+                self._spaced_until_s = max(self._spaced_until_s, now_s) + self._target.spacing_s
+                self._minute.append(slot)
+            return None
 
-    def _give_back(self, slot: Slot) -> None:
+    def _target_wait_s(self, now_s: float, n_tokens: int) -> float:
+        """Seconds until the request fits into the last minute; one that is larger than the target
+        fits once there are no others.
+        """
+        target, minute = self._target, self._minute
+        while minute and minute[0].is_sent and minute[0].sent_at_s <= now_s - MINUTE_S:
+            minute.popleft()
+        wait_s = self._spaced_until_s - target.burst_s - now_s
+        n_used = sum(sent.n_tokens for sent in minute) if target.tokens_per_minute else 0
+        n_over = len(minute) + 1 - (target.requests_per_minute or inf)
+        tokens_over = min(n_used + n_tokens - (target.tokens_per_minute or inf), n_used)
+        for sent in minute:
+            if n_over <= 0 and tokens_over <= 0:
+                break
+            n_over -= 1
+            tokens_over -= sent.n_tokens
+            wait_s = max(wait_s, MINUTE_S + (sent.sent_at_s - now_s if sent.is_sent else 0.0))
+        return wait_s
+
+    def _settle(self, slot: Slot, n_tokens: int) -> float:
+        now_s = self._monotonic_s()
+        self._rate.settled(now_s, slot.sent_at_s)
+        slot.n_tokens = n_tokens
+        self._n_tokens += n_tokens
+        if self._target.tokens_per_minute:
+            self._wake_first()
+        return now_s
+
+    def _withdraw(self, slot: Slot) -> None:
+        """The request is not sent."""
         with self._lock:
-            now_s = self._monotonic_s()
-            self._line.give_back(slot, self._count(now_s))
-            self._busy.gave_up(now_s)
+            for slots in (self._queue, self._minute):
+                with suppress(ValueError):
+                    slots.remove(slot)
+            self._wake_first()
 
-    def _narrow(self, now_s: float) -> None:
-        before_per_s = self._per_s
-        if len(self._sent_at_s) > 1:
-            through_per_s = min(before_per_s, self._through_per_s(now_s))
-            # A rate that nobody waited for bounded nothing.
-            most = MOST_GIVEN_BACK if self._has_waited else 1.0
-            self._before_per_s = min(before_per_s, most * through_per_s)
-            per_s = NARROWED * through_per_s
-        else:
-            self._before_per_s = max(self._before_per_s, before_per_s)
-            per_s = NARROWED_IN_VAIN * before_per_s
-        self._set_rate(now_s, max(SLOWEST_PER_S, per_s))
-        self._step_per_s = (self._before_per_s - self._per_s) / self._answers_to_regain()
-        self._measure_from(now_s)
-        self._has_waited, self._n_answered = bool(self._line), 0
-        self._most_waiting = max(len(self._line), self._most_waiting * CALLERS_KEPT)
-        self._sent_at_s.clear()
+    def _wake_first(self) -> None:
+        """Have the first in the queue look again."""
+        if self._queue and not self._queue[0].turn.done():
+            self._queue[0].turn.set_result(None)
 
-    def _measure_from(self, now_s: float) -> None:
-        self._since_s, self._busy_since_s = now_s, self._busy.at(now_s)
+    def _most_tokens(self, size: RequestSize) -> int:
+        """Tokens that a request may take: no tokenizer makes more of it, or it would be far denser
+        than all that were counted.
+        """
+        most = size.most_input
+        if self._densest:
+            most = min(most, ceil(SAFETY * self._densest * size.estimate))
+        return most + size.max_tokens
 
-    def _through_per_s(self, now_s: float) -> float:
-        """All but the one that was refused got through, as far as is known."""
-        sent, until_s = self._sent_at_s, self._busy.at(now_s)
-        since_s = sent[0] if len(sent) == MEASURED else self._busy_since_s
-        if (self._is_alone or self._is_of_others) and not self._is_told:
-            # A rest is no time in which it was slow, or a rest for nothing would slow it.
-            since_s, until_s = sent[0], sent[-1]
-        return (len(sent) - 1) / max(until_s - since_s, BURST_S)
 
-    def _answers_to_regain(self) -> float:
-        if self._is_alone:
-            self._is_of_others = False
-            # Under the slowest rate, nothing that this program does helps.
-            is_slow = SLOWEST_PER_S < self._per_s < SLOW_PER_S
-            return ANSWERS_SLOW if is_slow else ANSWERS_ALONE
-        is_soon = self._n_answered < SHARE_TOO_SOON * self._to_regain
-        likely = self._to_regain / 2 if is_soon else self._to_regain * MORE_ANSWERS
-        usual = min(ANSWERS_OF_ALL, ANSWERS_OF_EACH * self._most_waiting)
-        self._to_regain = max(ANSWERS_ALONE, min(usual, likely))
-        self._is_of_others = self._to_regain <= SHARE_OF_OTHERS * usual
-        return self._to_regain
+class RateTargets:
+    """The limiters of all models, each with its target, if it has one.
 
-    @property
-    def _is_alone(self) -> bool:
-        """Whether nobody waits for others: its rate is then no more than one caller's."""
-        return self._most_waiting <= 1
+    Of several targets for a model in a region the one that names more counts. A model that answered
+    nothing for `stall_s` seconds in which it was called is stopped; `None`: none is.
+    """
 
-    def _note(self, cause: Cause, now_s: float) -> None:
-        is_more = cause in ("answered", "rested")
-        if is_more and self._changes and self._changes[-1].cause == cause:
-            self._changes.pop()
-        rest_s = max(0.0, self._counted_at_s - now_s)
-        change = RateChange(at_s=now_s, cause=cause, per_s=self._per_s, rest_s=rest_s)
-        self._changes.append(change)
+    def __init__(
+        self,
+        targets: Sequence[RateTarget] = (),
+        *,
+        stall_s: float | None = STALL_S,
+        monotonic_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._targets = tuple(targets)
+        self._stall_s = stall_s
+        self._monotonic_s = monotonic_s
+        self._lock = threading.Lock()
+        self._limiters: dict[tuple[str, str, str], RateLimiter] = {}
+
+    def of(self, provider: str, region: str, model_id: str) -> RateLimiter:
+        """The limiter that all share who call the model there."""
+        key = (provider, region, model_id)
+        with self._lock:
+            if key not in self._limiters:
+                self._limiters[key] = RateLimiter(
+                    model_id,
+                    region,
+                    target_of(self._targets, model_id, region),
+                    stall_s=self._stall_s,
+                    monotonic_s=self._monotonic_s,
+                )
+            return self._limiters[key]
+
+    def problem(self, model_id: str, region: str | None, n_tokens: int) -> Problem | None:
+        """What is wrong with a request of at least so many tokens, before anything is sent."""
+        per_minute = target_of(self._targets, model_id, region or "").tokens_per_minute
+        if per_minute is None or n_tokens <= per_minute:
+            return None
+        return Problem.of(
+            "{max_tokens} of {n_tokens} is more than the {per_minute} tokens a minute that are the "
+            "target of {model_id}.",
+            model_id=model_id,
+            n_tokens=n_tokens,
+            per_minute=per_minute,
+        )
+
+    def report(self) -> tuple[ModelThroughput, ...]:
+        """How fast each model was called, of those that `of` was asked for."""
+        reports = [limiter.report() for limiter in tuple(self._limiters.values())]
+        return tuple(sorted(reports, key=lambda report: (report.model, report.region or "")))

@@ -14,13 +14,12 @@ from socratic_bench.models.cancel_token import CancelToken
 from socratic_bench.models.context import CallServices
 from socratic_bench.models.prompt_cache_gate import PromptCacheGate
 from socratic_bench.models.providers import load_provider
-from socratic_bench.models.rate_limiters import RateLimiters, RateNarrowed
+from socratic_bench.models.rate_limiter import RateNarrowed, RateTargets
 from socratic_bench.ports.provider import Provider
 from socratic_bench.settings import CoreConfig
 
 if TYPE_CHECKING:
     from socratic_bench.catalogue.prices import PriceTable
-    from socratic_bench.models.rate_targets import RateTargets
     from socratic_bench.models.spending import SpendingLimit
 
 Prepared = Any  # a provider's own, or the error that there is in place of it
@@ -44,20 +43,20 @@ class Services:
         self,
         *,
         monotonic_s: Callable[[], float] = time.monotonic,
-        rate_targets: "RateTargets | None" = None,
+        rate_targets: RateTargets | None = None,
         spending: "SpendingLimit | None" = None,
         max_connections: int | None = None,
         on_narrowed: Callable[[RateNarrowed], None] | None = None,
     ) -> None:
         self.cancel_token = CancelToken(monotonic_s=monotonic_s)
-        self.rate_limiters = RateLimiters(monotonic_s=monotonic_s, on_narrowed=on_narrowed)
-        self.rate_targets = rate_targets
+        self.rate_targets = rate_targets or RateTargets(stall_s=None, monotonic_s=monotonic_s)
         self.spending = spending
         # By the ids of runs that go on: what `spending` knows of their earlier processes, in USD.
         self.counted_usd: dict[str, float] = {}
         self._connection_limit = ConnectionLimit(max_connections) if max_connections else None
         self.price_tables: dict[str, PriceTable] = {}
         self._monotonic_s = monotonic_s
+        self._on_narrowed = on_narrowed
         self._lock = threading.Lock()
         self._connections: dict[Hashable, Future[Provider]] = {}
         self._cache_gates: dict[Hashable, PromptCacheGate] = {}
@@ -91,13 +90,12 @@ class Services:
                 opened.append(module.for_run(_own(cancel_token, opening), config))
             return opened[0]
 
-        where, targets = (config.provider, config.region or ""), self.rate_targets
         return CallServices(
             provider=provider,
-            rate_limiter=partial(self.rate_limiters.of, *where),
+            rate_limiter=partial(self.rate_targets.of, config.provider, config.region or ""),
+            on_narrowed=self._on_narrowed,
             spending=self.spending,
             connections=self._connection_limit,
-            target_limiter=partial(targets.of, *where) if targets else None,
             cache_gate=self._cache_gates.setdefault(
                 _key(config), PromptCacheGate(monotonic_s=self._monotonic_s)
             ),

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from socratic_bench.benchmarks import RunConfig, load_benchmark
 from socratic_bench.errors import Problem, UsageError, Words
-from socratic_bench.models.rate_targets import RateTargets
+from socratic_bench.models.rate_limiter import RateTargets
 from socratic_bench.runs import prepare
 from socratic_bench.studies.sweep.bounds import Feasibility, misnamed, without_extra
 from socratic_bench.studies.sweep.grid import MODEL, axis_settings

@@ -15,7 +15,7 @@ from socratic_bench.documents.throughput import ModelThroughput
 from socratic_bench.errors import BenchError, Problem
 from socratic_bench.models.cancel_token import CancelToken, in_time
 from socratic_bench.models.journaling import NOTED_WITHIN_S
-from socratic_bench.models.rate_targets import RateTargets
+from socratic_bench.models.rate_limiter import RateTargets
 from socratic_bench.models.spending import SpendingLimit
 from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.runs.context import utc_now

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from socratic_bench.documents.sweep_dry_run import BoundBy
-from socratic_bench.models.rate_window import US, RateTarget, target_of
+from socratic_bench.models.rate_limiter import RateTarget, target_of
 from socratic_bench.ports.benchmark import Length
 from socratic_bench.studies.sweep.forecast_totals import Kind, Load, Place, sum_loads
 from socratic_bench.studies.sweep.grid import Cell
@@ -55,7 +55,7 @@ class Timing(Struct, frozen=True, kw_only=True):
         tpm = target.tokens_per_minute
         found = []
         if target.requests_per_minute:
-            found.append(((load.requests - 1) * target.slot_us - target.burst_us) / US)
+            found.append((load.requests - 1) * target.spacing_s - target.burst_s)
         if tpm:
             found.append((load.tokens / tpm - 1) * MINUTE_S)
         return max(0.0, *found) if found else None
