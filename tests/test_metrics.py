@@ -13,7 +13,7 @@ from socratic_bench.benchmarks.socratic.metrics import summarise
 from socratic_bench.benchmarks.socratic.metrics_document import BeforeFiller
 from socratic_bench.benchmarks.socratic.student.pressure import KINDS
 from socratic_bench.benchmarks.socratic.trend import Trend
-from socratic_bench.runs.gates import metric_at, shortfalls
+from socratic_bench.runs.gates import gate_failures, metric_at
 from socratic_bench.turns import Turn, Unscored, Verdict
 from tests.command import ROOT
 from tests.fakes import DIMENSIONS, RUBRIC, UNJUDGED, turn, verdict, verdict_of
@@ -364,7 +364,7 @@ def test_an_unjudged_turn_changes_no_mean(verdicts, place):
 def test_a_gate_on_a_metric_of_too_few_turns_says_so():
     config = replace(CONFIG, gates=(Gate("slope", -1.0), Gate("score_by_pressure.demand", 5.0)))
 
-    missed = shortfalls(config, measured(9.0), n_turns=1, n_judged=1, rubric=RUBRIC)
+    missed = gate_failures(config, measured(9.0), n_turns=1, n_judged=1, rubric=RUBRIC)
 
     assert [sentence.partition(",")[0] for sentence in missed] == [
         "slope is null (too few judged turns)",
@@ -376,7 +376,7 @@ class TestGates:
     METRICS = measured(9.0, 7.0, verdict(0, 3, 2))
 
     def missed(self, *gates: Gate, n_turns: int = 3, n_judged: int = 3, **values: Any) -> Any:
-        return shortfalls(
+        return gate_failures(
             replace(CONFIG, gates=gates, **values),
             self.METRICS,
             n_turns=n_turns,
@@ -397,7 +397,7 @@ class TestGates:
         )
 
     def test_a_null_metric_fails_and_says_why(self):
-        (sentence,) = shortfalls(
+        (sentence,) = gate_failures(
             replace(CONFIG, gates=(Gate("overall_score", 0.0),), judge_model=None),
             NOTHING,
             n_turns=1,
@@ -439,7 +439,7 @@ class TestGates:
         )
 
     def test_without_a_judge_there_is_no_coverage_to_miss(self):
-        assert shortfalls(CONFIG, NOTHING, n_turns=3, n_judged=0, rubric=None) == ()
+        assert gate_failures(CONFIG, NOTHING, n_turns=3, n_judged=0, rubric=None) == ()
 
 
 def test_the_figures_withstand_what_the_documents_say():

@@ -1,4 +1,9 @@
-"""One run, from configuration to result: play, judge, sum up, store, report."""
+"""One run, from configuration to result. `run.py` tells it on one page.
+
+A run is prepared (`prepare`), begun or resumed in its stores (`resume`), played with its models
+(`models`, `items`) while its turns are judged (`judge_turns`), and summed up (`finish`). A dry run
+simulates it, and the doctor checks beforehand what it needs.
+"""
 
 from socratic_bench.models.cancel_token import CancelToken, in_time
 from socratic_bench.runs.prepare import Plan, prepare

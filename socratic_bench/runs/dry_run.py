@@ -18,7 +18,6 @@ from socratic_bench.models.bedrock.capabilities import ObservedCapabilities, Opt
 from socratic_bench.models.providers import load_provider
 from socratic_bench.ports.benchmark import EpisodeResult, Length, PlayItem
 from socratic_bench.ports.provider import Model
-from socratic_bench.runs.closing_judging import closing_question
 from socratic_bench.runs.context import utc_now
 from socratic_bench.runs.dry_run_clock import (
     ASSUMED,
@@ -31,9 +30,9 @@ from socratic_bench.runs.dry_run_clock import (
 )
 from socratic_bench.runs.dry_run_models import Emulated, Expected, SimulatedModel, Sizes
 from socratic_bench.runs.items import ItemContext, Items, TurnsSoFar
-from socratic_bench.runs.models import budget_of
+from socratic_bench.runs.judge_turns import GIVE_WAY_S, closing_question
+from socratic_bench.runs.models import new_budget
 from socratic_bench.runs.prepare import Plan
-from socratic_bench.runs.record import GIVE_WAY_S
 from socratic_bench.settings import BEDROCK, OFFLINE_REGION
 from socratic_bench.storage.stores import check_stores, open_bucket, open_folder
 from socratic_bench.turns import Turn, Unscored
@@ -67,7 +66,7 @@ def simulate(
     )
     # A request that does not fit waits for the next call to end.
     has_budget = config.max_cost_usd is not None
-    cost_limit = budget_of(plan, None, event_queue.end_next) if has_budget else None
+    cost_limit = new_budget(plan, None, event_queue.end_next) if has_budget else None
 
     def model(model_id: str) -> SimulatedModel:
         if model_id not in models:

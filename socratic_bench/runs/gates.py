@@ -1,4 +1,4 @@
-"""What a completed run must reach: judge coverage, and minima of metrics."""
+"""What a completed run must reach: coverage by the judge, and minima of metrics."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -9,10 +9,11 @@ from socratic_bench.settings import Gate
 from socratic_bench.turns import Rubric, Turn, Unscored
 from socratic_bench.types import counted
 
+# A short run does not fail by a single slip of the judge.
 ALLOWED_UNJUDGED = 1
 
 
-def shortfalls(
+def gate_failures(
     config: RunConfig,
     metrics: Metrics,
     *,
@@ -21,41 +22,41 @@ def shortfalls(
     rubric: Rubric | None,
     closing: Collection[str] = (),
 ) -> tuple[str, ...]:
-    """A sentence for each bound that was missed, naming it and by how much; `closing` are the
-    metrics that a closing verdict gives.
+    """A sentence for each bound that was missed: its name, and by how much.
 
-    One unjudged turn is always allowed, so that a short run does not fail by a single slip of the
-    judge; a run without any judged turn never passes.
+    A run without any judged turn misses the coverage. `closing` are the metrics that the closing
+    verdict gives.
     """
-    n_counted, counted = (n_judged, "judged turn") if rubric else (n_turns, "turn")
-    why = f"too few {counted}s" if n_counted else f"no {counted}"
-    missed = [
-        _missed(gate, metrics, "no closing verdict" if gate.metric in closing else why)
+    n_counted, unit = (n_judged, "judged turn") if rubric else (n_turns, "turn")
+    reason = f"too few {unit}s" if n_counted else f"no {unit}"
+    failures = [
+        _gate_failure(gate, metrics, "no closing verdict" if gate.metric in closing else reason)
         for gate in config.gates
     ]
     if rubric and config.jurors:
-        missed.append(_coverage(config.min_judge_coverage, n_turns=n_turns, n_judged=n_judged))
-    return tuple(sentence for sentence in missed if sentence)
+        minimum = config.min_judge_coverage
+        failures.append(_coverage_failure(minimum, n_turns=n_turns, n_judged=n_judged))
+    return tuple(sentence for sentence in failures if sentence)
 
 
-def falls_short(config: RunConfig, metrics: Metrics, *, n_turns: int, n_judged: int | None) -> bool:
-    """Whether any bound was missed, by what is kept of a run; `n_judged` is `None` of one that
-    nobody judged.
-    """
-    is_covered = n_judged is None or not _coverage(
+def has_gate_failures(
+    config: RunConfig, metrics: Metrics, *, n_turns: int, n_judged: int | None
+) -> bool:
+    """Whether a stored run missed any bound; `n_judged` is `None` if nobody judged it."""
+    is_covered = n_judged is None or not _coverage_failure(
         config.min_judge_coverage, n_turns=n_turns, n_judged=n_judged
     )
-    return not is_covered or any(_missed(gate, metrics, "") for gate in config.gates)
+    return not is_covered or any(_gate_failure(gate, metrics, "") for gate in config.gates)
 
 
 def missing_verdicts(turns: Sequence[Turn]) -> BenchError | None:
-    """What ends a run in which some turns are not judged, but would be if it went on: the judge was
-    unavailable, or verdicts did not fit the budget.
+    """The error of a run whose verdicts are missing because the judge was unavailable or the budget
+    exhausted: these come when it is resumed.
     """
     unscored = [turn.outcome for turn in turns if isinstance(turn.outcome, Unscored)]
-    if unavailable := [one for one in unscored if "unavailable" in (one.reason, *one.causes)]:
+    if unavailable := [each for each in unscored if "unavailable" in (each.reason, *each.causes)]:
         error: BenchError = ModelError(
-            _not_judged(unavailable),
+            _unjudged_message(unavailable),
             code="judge_unavailable",
             end_reason="unavailable",
             retryable=True,
@@ -63,19 +64,35 @@ def missing_verdicts(turns: Sequence[Turn]) -> BenchError | None:
         again = Problem.of("Run again later, or raise {max_attempts}.")
         error.hints = unavailable[0].hints or (again,)
         return error
-    if unaffordable := [one for one in unscored if "budget" in (one.reason, *one.causes)]:
+    if unaffordable := [each for each in unscored if "budget" in (each.reason, *each.causes)]:
         hint = Problem.of("Raise {max_cost_usd}.")
-        error = Stopped(_not_judged(unaffordable), end_reason="budget", hint=hint)
+        error = Stopped(_unjudged_message(unaffordable), end_reason="budget", hint=hint)
         error.retryable = False
         return error
     return None
 
 
-def _not_judged(outcomes: Sequence[Unscored]) -> str:
-    return f"{counted(len(outcomes), 'turn')} could not be judged. {outcomes[0].message}"
+def metric_at(path: str, metrics: Metrics) -> float | None:
+    """The number at a dotted path in the metrics; `None` if there is none."""
+    name, _, below = path.partition(".")
+    value = metrics.get(name)
+    if below and isinstance(value, Mapping):
+        return value.get(below)
+    return None if isinstance(value, Mapping | Sequence) or value is None else float(value)
 
 
-def _coverage(minimum: float, *, n_turns: int, n_judged: int) -> str | None:
+def _gate_failure(gate: Gate, metrics: Metrics, why_null: str) -> str | None:
+    value = metric_at(gate.metric, metrics)
+    if value is None:
+        return f"{gate.metric} is null ({why_null}), so it does not reach {gate.minimum:g}."
+    if value >= gate.minimum:
+        return None
+    return (
+        f"{gate.metric} is {value:g}, which is {gate.minimum - value:.4g} under {gate.minimum:g}."
+    )
+
+
+def _coverage_failure(minimum: float, *, n_turns: int, n_judged: int) -> str | None:
     if n_judged == 0:
         return "No turn was judged, so there is no score."
     if n_turns - n_judged <= ALLOWED_UNJUDGED or n_judged / n_turns >= minimum:
@@ -86,21 +103,5 @@ def _coverage(minimum: float, *, n_turns: int, n_judged: int) -> str | None:
     )
 
 
-def _missed(gate: Gate, metrics: Metrics, why: str) -> str | None:
-    value = metric_at(gate.metric, metrics)
-    if value is None:
-        return f"{gate.metric} is null ({why}), so it does not reach {gate.minimum:g}."
-    if value >= gate.minimum:
-        return None
-    return (
-        f"{gate.metric} is {value:g}, which is {gate.minimum - value:.4g} under {gate.minimum:g}."
-    )
-
-
-def metric_at(path: str, metrics: Metrics) -> float | None:
-    """The number at a dotted path below the metrics."""
-    name, _, rest = path.partition(".")
-    value = metrics.get(name)
-    if rest and isinstance(value, Mapping):
-        return value.get(rest)
-    return None if isinstance(value, Mapping | Sequence) or value is None else float(value)
+def _unjudged_message(outcomes: Sequence[Unscored]) -> str:
+    return f"{counted(len(outcomes), 'turn')} could not be judged. {outcomes[0].message}"

@@ -1,15 +1,17 @@
-"""Everything that is checked before the first call, all mistakes at once."""
+"""Everything that is checked and read before the first call; all mistakes are reported at once."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from secrets import randbits
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks import RunConfig, load_benchmark
+from socratic_bench.catalogue.models import line_of
+from socratic_bench.catalogue.price_file import load_prices
+from socratic_bench.catalogue.prices import DEFAULT_TIER, OPTIMIZED, PriceTable, builtin_prices
 from socratic_bench.concurrency import decode
 from socratic_bench.documents.judge_status import StoredCalibration
 from socratic_bench.errors import Problem, UsageError, Words
@@ -24,52 +26,51 @@ from socratic_bench.settings import (
     OFFLINE_REGION,
     S3,
     absolute,
-    convert_values,
     is_folder,
     read_bounded,
+    typed,
 )
 from socratic_bench.storage.keys import JudgingKeys, RunKeys
 from socratic_bench.storage.stores import store_at
 from socratic_bench.turns import Rubric
 from socratic_bench.types import JUDGE, Role
 
-if TYPE_CHECKING:
-    from socratic_bench.catalogue.prices import PriceTable
-    from socratic_bench.documents.judge_status import StoredCalibration
-
-
 SEED_BITS = 32
-LIMIT = ".low"
+INTERVAL_LIMIT = "low"
 NO_LIMIT = (
     "{gates} {word} is on a limit of an interval, which one run does not have. Bound the metric "
     "itself, or bound the limit in socratic-runner sweep or compare."
 )
 JUDGES_AT_ONCE = 4
-# Settings of the judge alone.
-JUDGES_OWN = ("judge_model", "min_judge_coverage", "judge_samples", "quorum", "jury_rule")
+JUDGE_SETTINGS = ("judge_model", "min_judge_coverage", "judge_samples", "quorum", "jury_rule")
+BUILT_IN = ""  # the place of the built-in prices among those of files, none of which has this name
+CALIBRATIONS_FOLDER = "/calibrations"
+CALIBRATION_KEYS = "calibrations/run-"
+CALIBRATION_SUFFIX = ".json"
 
 
 class Plan(Struct, frozen=True):
     """A run that may start: its configuration is whole and its episode is read.
 
-    `prices` are the user's own; `None` leaves the built-in ones. `held_judges` are the
-    calibrations that were given.
-    `seed_given` tells a seed that was asked for from one that was drawn.
-    `run_id` names the run, which is gone on with where a store has it; `None` draws a new name.
-    `is_rejudged`: its turns were played and its store is the folder of a judging.
+    Attributes:
+        prices: the user's own; `None` leaves the built-in ones.
+        held_judges: the calibrations that the configuration names.
+        seed_given: whether the seed was asked for, and not drawn.
+        run_id: the run's id, under which it is resumed if a store has it; `None` makes a new id.
+        is_rejudged: the turns were played before, and the store is the folder of a judging.
     """
 
     config: RunConfig
     benchmark: Benchmark
     episode: Episode
-    prices: "PriceTable | None" = None
-    held_judges: "Sequence[StoredCalibration]" = ()
+    prices: PriceTable | None = None
+    held_judges: Sequence[StoredCalibration] = ()
     seed_given: bool = True
     run_id: str | None = None
     is_rejudged: bool = False
 
     def keys(self, run_id: str) -> RunKeys:
-        """Where its files are."""
+        """The names of the files of the run with that id."""
         return JudgingKeys(run_id) if self.is_rejudged else RunKeys(run_id)
 
     @property
@@ -80,7 +81,7 @@ class Plan(Struct, frozen=True):
 
     @property
     def models(self) -> Mapping[Role, str | None]:
-        """The model of each role; `None` where none takes part."""
+        """The model of each role; `None` for a role that takes no part."""
         return self.benchmark.cast.models(self.config, is_judged=self.rubric is not None)
 
     @property
@@ -89,55 +90,54 @@ class Plan(Struct, frozen=True):
         return self.benchmark.cast.asked_models(self.config, is_judged=self.rubric is not None)
 
     @property
+    def speakers(self) -> Mapping[Role, str]:
+        """The models that the episode is played with, by role; the judge is none of them."""
+        return {role: model for role, model in self.models.items() if model and role != JUDGE}
+
+    @property
     def rubric(self) -> Rubric | None:
-        """The usual one or, where items have their own, one of them; `None` if nobody judges."""
+        """The usual rubric or, if each item has its own, one of them; `None` if nobody judges."""
         return _rubric_of(self.episode)
 
     def rubric_of(self, index: int) -> Rubric | None:
-        """How one item is judged; `None` if it is not."""
+        """The rubric of one item or turn; `None` if it is not judged."""
         return self.episode.opening.rubrics.get(index, self.episode.rubric)
 
     @property
     def judges_at_once(self) -> int:
-        """A dialogue has a verdict asked for now and then, many items as often as an answer."""
-        many = self.is_rejudged or self.episode.opening.n_items is not None
-        return max(JUDGES_AT_ONCE, self.config.max_concurrency) if many else JUDGES_AT_ONCE
+        """How many verdicts are asked for at once: items need as many as there are answers."""
+        has_many = self.is_rejudged or self.episode.opening.n_items is not None
+        return max(JUDGES_AT_ONCE, self.config.max_concurrency) if has_many else JUDGES_AT_ONCE
 
     @property
-    def speakers(self) -> Mapping[Role, str]:
-        """The models that an episode is played with, by role."""
-        return {role: model for role, model in self.models.items() if model and role != JUDGE}
+    def notices(self) -> Iterator[str]:
+        """What people should know of the run before it starts."""
+        yield from self.episode.opening.notices
+        yield from load_provider(self.config.provider).notices(self.config)
+        yield from self._jury_notices()
 
     @property
-    def jury_notices(self) -> Iterator[str]:
-        """What people should know of a jury that has the model under test judged by its own."""
+    def identity(self) -> Identity:
+        """What makes another run the same one, which `--resume` then continues."""
+        played = self.benchmark.cast.sample.of(self.episode.opening)
+        return Identity.of(self.config, self.episode.opening, played, seed_given=self.seed_given)
+
+    def resumed(self, seed: int, turns: int) -> "Plan":
+        """The same plan with the seed that an earlier process has drawn, and that many turns."""
+        config = replace(self.config, seed=seed, turns=turns)
+        return replace(self, config=config, episode=self.benchmark.prepare(config))
+
+    def _jury_notices(self) -> Iterator[str]:
+        """Warn of jurors of the same model family as the model under test."""
         config = self.config
         if self.rubric is None or len(config.jurors) == 1 or config.model == self.models[JUDGE]:
-            return  # nobody is tested where the jury itself is
-        # Not needed for a run of one judge.
-        from socratic_bench.catalogue.models import line_of
-
+            return  # where the jury itself is tested nobody else is
         line = line_of(config.model)
         if line and (kin := [juror for juror in config.jurors if line_of(juror) == line]):
             yield (
                 f"Of the family of {config.model} are these jurors, too: {', '.join(kin)}. Models "
                 "tend to prefer what their own kind has written."
             )
-
-    @property
-    def identity(self) -> Identity:
-        played = self.benchmark.cast.sample.of(self.episode.opening)
-        return Identity.of(self.config, self.episode.opening, played, seed_given=self.seed_given)
-
-    def going_on(self, seed: int, turns: int) -> "Plan":
-        """The same plan with the seed that was drawn earlier, and for so many turns."""
-        config = replace(self.config, seed=seed, turns=turns)
-        return replace(self, config=config, episode=self.benchmark.prepare(config))
-
-
-def draw_seed() -> int:
-    """A seed for a run that was given none."""
-    return randbits(SEED_BITS)
 
 
 def prepare(
@@ -146,108 +146,69 @@ def prepare(
     *,
     benchmark: Benchmark | None = None,
     flagged: Collection[str] = (),
-    price_tables: "dict[str, PriceTable] | None" = None,
+    price_tables: dict[str, PriceTable] | None = None,
 ) -> Plan:
-    """Check everything and read what the episode needs.
+    """Check a configuration, and read all that its episode needs.
 
-    `flagged` are the settings of which a command line says something: one that the run makes no use
-    of is a mistake there. `price_tables` are those that were read by their files' names.
     Raises `UsageError` with the given problems and all others.
+
+    Args:
+        config: what is asked for.
+        problems: mistakes that were found before.
+        benchmark: takes the place of the one that the configuration names.
+        flagged: settings that a command line gives: one that the run has no use for is a mistake.
+        price_tables: prices that were read before, by the names of their files.
     """
     look_again()
-    config, mistyped = convert_values(config)
+    config, mistyped = typed(config)
     seed_given = config.seed is not None
     if not seed_given:
         config = replace(config, seed=draw_seed())
-    chosen, episode, prices = benchmark, None, None
+    episode = None
+    misread: Sequence[Words] = ()
     try:
-        chosen = chosen or load_benchmark(config.benchmark)
-        episode = chosen.prepare(config)
-        misread: Sequence[Words] = ()
+        benchmark = benchmark or load_benchmark(config.benchmark)
+        episode = benchmark.prepare(config)
     except UsageError as error:
         misread = error.said
-    found: list[Words] = [
+    mistakes: list[Words] = [
         *problems,
         *mistyped,
-        *config.problems(chosen.cast.max_turns if chosen else MAX_TURNS),
+        *config.problems(benchmark.cast.max_turns if benchmark else MAX_TURNS),
         *_provider_problems(config),
+        *(_gate_problems(config, benchmark, episode) if benchmark else ()),
+        *misread,
     ]
-    if chosen:
-        found.extend(_gate_problems(config, chosen, episode))
-    found.extend(misread)
     is_judged = episode is None or _rubric_of(episode) is not None
     if not is_judged and config.judge_model is not None:
-        found.extend(_useless(name, config) for name in JUDGES_OWN if name in flagged)
-    held_judges = _held_judges(config, found)
+        mistakes.extend(_useless(name, config) for name in JUDGE_SETTINGS if name in flagged)
+    held_judges: Sequence[StoredCalibration] = ()
+    prices = None
+    try:
+        held_judges = read_calibrations(config)
+    except UsageError as error:
+        mistakes.extend(error.said)
     try:
         prices = read_prices(config, price_tables)
-        cast = chosen.cast if chosen else BenchmarkSpec()
-        found.extend(unknown_prices(config, prices, cast, is_judged=is_judged))
+        cast = benchmark.cast if benchmark else BenchmarkSpec()
+        mistakes.extend(unknown_prices(config, prices, cast, is_judged=is_judged))
     except UsageError as error:
-        found.extend(error.said)
-    if found or chosen is None or episode is None:
-        raise UsageError(found, hint="socratic-runner --help lists every flag and variable.")
-    return Plan(config, chosen, episode, prices, held_judges, seed_given)
+        mistakes.extend(error.said)
+    if mistakes or benchmark is None or episode is None:
+        raise UsageError(mistakes, hint="socratic-runner --help lists every flag and variable.")
+    return Plan(config, benchmark, episode, prices, held_judges, seed_given)
 
 
-def _held_judges(config: RunConfig, found: list[Words]) -> "Sequence[StoredCalibration]":
-    if config.calibration is None:
-        return ()
-
-    try:
-        return read_calibrations(config)
-    except UsageError as error:
-        found.extend(error.said)
-        return ()
+def draw_seed() -> int:
+    """A seed for a run that was given none."""
+    return randbits(SEED_BITS)
 
 
-def _provider_problems(config: RunConfig) -> Iterator[Words]:
-    try:
-        yield from load_provider(config.provider).problems(config)
-    except UsageError as error:
-        yield from error.said
+def read_prices(config: RunConfig, known: dict[str, PriceTable] | None = None) -> PriceTable | None:
+    """The user's own prices; `None` without any. Raises `UsageError` with all mistakes in them.
 
-
-def _useless(name: str, config: RunConfig) -> Problem:
-    text = f"{{{name}}} is given, but nobody judges in {{benchmark}}: leave it out."
-    return Problem.of(text, benchmark=config.benchmark)
-
-
-def _rubric_of(episode: Episode) -> Rubric | None:
-    return episode.rubric or next(iter(episode.opening.rubrics.values()), None)
-
-
-def _gate_problems(
-    config: RunConfig, benchmark: Benchmark, episode: Episode | None
-) -> Iterator[Problem]:
-    """Of metrics that are known once items are read nothing is said before they could be."""
-    if not config.gates or (episode is None and benchmark.cast.has_item_metrics):
-        return
-    own = episode.opening.metrics if episode else ()
-    names = [metric.name for metric in (*benchmark.metrics, *own)]
-    for gate in config.gates:
-        if gate.metric.endswith(LIMIT) and gate.metric.removesuffix(LIMIT) in names:
-            yield Problem.of(NO_LIMIT, word=gate.metric)
-        elif gate.metric not in names:
-            yield Problem.of(
-                "{gates} names no metric: {metric!r}. There is {known}.",
-                metric=gate.metric,
-                known=", ".join(names),
-            )
-
-
-# The prices of a run, and whether all that a budget needs are known.
-
-BUILT_IN = ""  # no file has this name
-
-
-def read_prices(
-    config: RunConfig, known: "dict[str, PriceTable] | None" = None
-) -> "PriceTable | None":
-    """The user's own prices, read once for all runs that know them; `None` without any.
-
-    `known` are those that were read, by their files' names, and under `BUILT_IN` those that stand
-    in place of the built-in ones. Raises `UsageError` with all mistakes in them.
+    `known` are those that were read before, by the names of their files, to which they are added;
+    under `BUILT_IN` it may have some that take the place of the built-in ones.
     """
     known = {} if known is None else known
     if config.prices_file is None:
@@ -257,9 +218,91 @@ def read_prices(
     return known[config.prices_file]
 
 
-def _read_price_file(name: str) -> "PriceTable":
-    from socratic_bench.catalogue.price_file import load_prices
+def unknown_prices(
+    config: RunConfig, table: PriceTable | None, cast: BenchmarkSpec, *, is_judged: bool
+) -> Iterator[Problem]:
+    """A problem for each model without a known price, if the run has a budget."""
+    if not config.max_cost_usd or config.max_cost_usd < 0:
+        return  # no bound, or a mistake of its own
+    table = table or builtin_prices()
+    models = cast.asked_models(config, is_judged=is_judged)
+    for actor in cast.everyone:
+        tiers = cast.tier(actor.name, config).names
+        for model in models[actor.name]:
+            prices = table.of(model, config.region)
+            missing = tiers if prices is None else tiers - prices.tiers.keys()
+            if missing:
+                yield Problem.of(
+                    f"{{max_cost_usd}} needs the price of {{{actor.setting}}} {{id}}"
+                    f"{_at_tiers(missing)}, which is not known: give it with {{prices_file}}, "
+                    "whose form socratic-runner schema prices tells.",
+                    id=model,
+                )
 
+
+def read_calibrations(config: RunConfig) -> tuple[StoredCalibration, ...]:
+    """The calibrations that the configuration names. See `calibrations_at`."""
+    if config.calibration is None:
+        return ()
+    return calibrations_at(config.calibration, lambda: config.region or OFFLINE_REGION)
+
+
+def calibrations_at(name: str, region: Callable[[], str]) -> tuple[StoredCalibration, ...]:
+    """The calibration in a file or an object of a bucket, or all of an output folder or prefix.
+
+    `region` gives the region of buckets. Raises `UsageError` if the place cannot be read or has
+    none, and `ArtifactError` for a store that fails.
+    """
+    if name.startswith(S3):
+        if not name.removeprefix(S3).strip("/"):
+            raise _calibration_error(name, "names no bucket: write s3://BUCKET/PREFIX")
+        return _calibrations_in_bucket(name, region())
+    if is_folder(name):
+        return _stored_calibrations(absolute(name), region)
+    try:
+        body = read_bounded(name, bound=MAX_STORED_BYTES)
+    except OSError as error:
+        raise _calibration_error(name, f"cannot be read: {error.strerror}") from error
+    return (_decode_calibration(body, name),)
+
+
+def _rubric_of(episode: Episode) -> Rubric | None:
+    return episode.rubric or next(iter(episode.opening.rubrics.values()), None)
+
+
+def _provider_problems(config: RunConfig) -> Iterator[Words]:
+    try:
+        yield from load_provider(config.provider).problems(config)
+    except UsageError as error:
+        yield from error.said
+
+
+def _gate_problems(
+    config: RunConfig, benchmark: Benchmark, episode: Episode | None
+) -> Iterator[Problem]:
+    """Gates on metrics that do not exist. Items may have metrics, known once they are read."""
+    if not config.gates or (episode is None and benchmark.cast.has_item_metrics):
+        return
+    item_metrics = episode.opening.metrics if episode else ()
+    names = [metric.name for metric in (*benchmark.metrics, *item_metrics)]
+    for gate in config.gates:
+        of_limit, _, limit = gate.metric.rpartition(".")
+        if limit == INTERVAL_LIMIT and of_limit in names:
+            yield Problem.of(NO_LIMIT, word=gate.metric)
+        elif gate.metric not in names:
+            yield Problem.of(
+                "{gates} names no metric: {metric!r}. There is {known}.",
+                metric=gate.metric,
+                known=", ".join(names),
+            )
+
+
+def _useless(name: str, config: RunConfig) -> Problem:
+    text = f"{{{name}}} is given, but nobody judges in {{benchmark}}: leave it out."
+    return Problem.of(text, benchmark=config.benchmark)
+
+
+def _read_price_file(name: str) -> PriceTable:
     try:
         content = read_bounded(name)
     except OSError as error:
@@ -268,97 +311,42 @@ def _read_price_file(name: str) -> "PriceTable":
     return load_prices(content, name)
 
 
-def unknown_prices(
-    config: RunConfig, table: "PriceTable | None", cast: BenchmarkSpec, *, is_judged: bool
-) -> Iterator[Problem]:
-    """A sentence for each model without a known price, if there is a budget."""
-    if not config.max_cost_usd or config.max_cost_usd < 0:
-        return  # no bound, or a mistake of its own
-    from socratic_bench.catalogue.prices import builtin_prices
-
-    table = table or builtin_prices()
-    models = cast.asked_models(config, is_judged=is_judged)
-    for actor, model in ((one, model) for one in cast.everyone for model in models[one.name]):
-        prices = table.of(model, config.region)
-        names = cast.tier(actor.name, config).names
-        missing = names if prices is None else names - prices.tiers.keys()
-        if missing:
-            yield Problem.of(
-                f"{{max_cost_usd}} needs the price of {{{actor.setting}}} {{id}}{_at(missing)}, "
-                "which is not known: give it with {prices_file}, whose form socratic-runner schema "
-                "prices tells.",
-                id=model,
-            )
-
-
-def _at(missing: AbstractSet[str]) -> str:
-    from socratic_bench.catalogue.prices import DEFAULT_TIER, OPTIMIZED
-
-    told = [f"the tier {name}" for name in sorted(missing - {DEFAULT_TIER, OPTIMIZED})]
-    told += ["optimized latency"] if OPTIMIZED in missing else []
-    return f" at {' and '.join(told)}" if told else ""
-
-
-# The calibrations that a run's settings name: one by itself, or all that a store has.
-
-FOLDER = "/calibrations"
-FILE = ".json"
-_KEPT = "calibrations/run-"
-
-
-def read_calibrations(config: RunConfig) -> tuple[StoredCalibration, ...]:
-    """None if none is named. See `calibrations_at`."""
-    if config.calibration is None:
-        return ()
-    return calibrations_at(config.calibration, lambda: config.region or OFFLINE_REGION)
-
-
-def calibrations_at(name: str, region: Callable[[], str]) -> tuple[StoredCalibration, ...]:
-    """The calibration of a file, be it in a bucket, or all that `calibrate` has kept in an output
-    folder or below a prefix of a bucket; `region` is that of buckets.
-
-    Raises `UsageError` if it cannot be read, or there is none, and `ArtifactError` for a store.
-    """
-    if name.startswith(S3):
-        if not name.removeprefix(S3).strip("/"):
-            raise _mistake(name, "names no bucket: write s3://BUCKET/PREFIX")
-        return _in_bucket(name, region())
-    if is_folder(name):
-        return _kept(absolute(name), region)
-    try:
-        body = read_bounded(name, bound=MAX_STORED_BYTES)
-    except OSError as error:
-        raise _mistake(name, f"cannot be read: {error.strerror}") from error
-    return (_decoded(body, name),)
+def _at_tiers(missing: AbstractSet[str]) -> str:
+    tiers = [f"the tier {name}" for name in sorted(missing - {DEFAULT_TIER, OPTIMIZED})]
+    tiers += ["optimized latency"] if OPTIMIZED in missing else []
+    return f" at {' and '.join(tiers)}" if tiers else ""
 
 
 @lru_cache(maxsize=8)
-def _in_bucket(name: str, region: str) -> tuple[StoredCalibration, ...]:
-    """Asked for once, and not by each cell of a sweep."""
-    if not name.endswith(FILE):
-        return _kept(name, lambda: region)
+def _calibrations_in_bucket(name: str, region: str) -> tuple[StoredCalibration, ...]:
+    """Requested once, and not by each cell of a sweep."""
+    if not name.endswith(CALIBRATION_SUFFIX):
+        return _stored_calibrations(name, lambda: region)
     root, _, key = name.rpartition("/")
     body = store_at(root, lambda: region).get(key)
     if body is None:
-        raise _mistake(name, "cannot be read: there is no such object")
-    return (_decoded(body, name),)
+        raise _calibration_error(name, "cannot be read: there is no such object")
+    return (_decode_calibration(body, name),)
 
 
-def _kept(root: str, region: Callable[[], str]) -> tuple[StoredCalibration, ...]:
-    store = store_at(root.rstrip("/").removesuffix(FOLDER) or root, region)
-    keys = [key for key in store.keys(_KEPT) if key.endswith(FILE)]
+def _stored_calibrations(root: str, region: Callable[[], str]) -> tuple[StoredCalibration, ...]:
+    """All that `calibrate` has stored in an output folder or below a prefix."""
+    store = store_at(root.rstrip("/").removesuffix(CALIBRATIONS_FOLDER) or root, region)
+    keys = [key for key in store.keys(CALIBRATION_KEYS) if key.endswith(CALIBRATION_SUFFIX)]
     bodies = {key: body for key in keys if (body := store.get(key)) is not None}
     if not bodies:
-        raise _mistake(root, f"has no calibration ({_KEPT}*{FILE})")
-    return tuple(_decoded(body, store.location(key)) for key, body in bodies.items())
+        raise _calibration_error(
+            root, f"has no calibration ({CALIBRATION_KEYS}*{CALIBRATION_SUFFIX})"
+        )
+    return tuple(_decode_calibration(body, store.location(key)) for key, body in bodies.items())
 
 
-def _decoded(body: bytes, name: str) -> StoredCalibration:
+def _decode_calibration(body: bytes, name: str) -> StoredCalibration:
     try:
         return decode(body, StoredCalibration)
     except ValueError as error:
-        raise _mistake(name, f"is no calibration: {error}") from error
+        raise _calibration_error(name, f"is no calibration: {error}") from error
 
 
-def _mistake(name: str, why: str) -> UsageError:
+def _calibration_error(name: str, why: str) -> UsageError:
     return UsageError([Problem.of("{calibration} {name} {why}.", name=name, why=why)])

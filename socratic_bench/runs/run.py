@@ -1,27 +1,28 @@
-"""Plays one run and returns its result; the command only calls this."""
+"""One run on one page: prepare, begin or resume, play, judge beside it, finish.
 
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING
+What each step does stands in the module that it is imported from.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 
 from socratic_bench.benchmarks import RunConfig
+from socratic_bench.documents.result import RunResult
 from socratic_bench.errors import BenchError, InternalError, ModelError, Stopped, UsageError
 from socratic_bench.models.cancel_token import CancelToken
 from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.ports.store import Entry
-from socratic_bench.runs.closing_judging import Outcome
-from socratic_bench.runs.context import Listener, RunScope
-from socratic_bench.runs.models import Actors
+from socratic_bench.runs.context import Listener, RunContext, new_context
+from socratic_bench.runs.finish import finish_run
+from socratic_bench.runs.judge_turns import Outcome, PlayedTurns, TurnRecord
+from socratic_bench.runs.models import RunModels
 from socratic_bench.runs.prepare import Plan, prepare
-from socratic_bench.runs.record import Record
-from socratic_bench.runs.resume import AcquiredRun, RunAcquisition, document_entries
+from socratic_bench.runs.resume import StartedRun, document_entries, start_run
 from socratic_bench.runs.services import Services
 from socratic_bench.runs.stores import RunStores
-from socratic_bench.storage.stores import owner
-from socratic_bench.types import Json
 
-if TYPE_CHECKING:
-    from socratic_bench.documents.result import RunResult
+# How long a run that was told to end waits for abandoned calls to report what they had sent.
+ABANDONED_CALLS_S = 0.3
 
 
 def run(
@@ -30,16 +31,21 @@ def run(
     benchmark: Benchmark | None = None,
     listener: Listener | None = None,
     cancel_token: CancelToken | None = None,
-    document: Mapping[str, Json] | None = None,
+    document: Mapping[str, object] | None = None,
     services: Services | None = None,
-) -> "RunResult":
-    """Play one run, from any thread, without argv, signals, exit or stdout.
+) -> RunResult:
+    """Perform one run, from any thread; argv, signals and stdout are left alone.
 
-    Raises `UsageError` for a configuration that cannot be run; whatever happens later is told by
-    the result. `benchmark` replaces the one that the configuration names, `cancel_token` ends it
-    early, and goes by the clock of the `services`. A partial `document` of a run without a store is
-    gone on with. `services` are shared with other runs, played at the same time in other threads;
-    without any, the run makes its own.
+    Raises `UsageError` for a configuration that cannot be run; all later errors are in the result.
+
+    Args:
+        config: what is asked for.
+        benchmark: takes the place of the one that the configuration names.
+        listener: hears of the run while it goes on.
+        cancel_token: ends the run early; it must use the clock of the `services`.
+        document: the partial document of a run without a store, which is resumed.
+        services: shared with other runs that are played at the same time in other threads; without
+            any, the run makes its own.
     """
     price_tables = services.price_tables if services else None
     plan = prepare(config, benchmark=benchmark, price_tables=price_tables)
@@ -57,87 +63,96 @@ def perform(
     entries: Sequence[Entry] = (),
     is_journal_shown: bool = True,
     services: Services | None = None,
-) -> "RunResult":
-    """Play a prepared run; with the `entries` of a journal, go on with that one.
+) -> RunResult:
+    """Perform a prepared run; with the `entries` of a journal, resume the run they belong to.
 
-    `is_journal_shown`: the caller sees the journal, from which a run without a store is resumed, so
-    hints may say so. Raises `UsageError` if a store is sure to be unusable, or the run cannot go on
-    as asked.
+    Whatever happens, the result holds every finished turn. `is_journal_shown`: people see the
+    journal of a run without a store, so hints may tell them to resume from it. Raises `UsageError`
+    if a store is sure to be unusable, or the run cannot be resumed as asked.
     """
-    # By the services' clock, too: when a call was sent is told to their rate limiters.
-    token = cancel_token or (services.cancel_token.alike() if services else CancelToken())
-    with ExitStack() as stack:
-        if services is None:
-            services = stack.enter_context(Services(monotonic_s=token.monotonic_s))
-        stack.enter_context(services.cancel_token.parent_of(token))
+    with _shared_services(services, cancel_token) as (shared, token):
+        token.start_deadline(plan.config.deadline_s, plan.benchmark.shorter)
         listener = listener or Listener()
-        scope = RunScope(plan, listener, token, services, is_journal_shown=is_journal_shown)
-        return execute(scope, entries)
-
-
-# A run from its beginning to its end. What each step does stands in the room behind it.
-
-
-def execute(scope: RunScope, entries: Sequence[Entry]) -> "RunResult":
-    """Play a run, and tell all of it that was finished, whatever ended it.
-
-    Raises `UsageError` if a store is sure to be unusable, or the run cannot go on as asked.
-    """
-    scope.cancel_token.start_deadline(scope.config.deadline_s, scope.plan.benchmark.shorter)
-    with closing(scope), closing(RunStores(scope)) as stores:
-        record = Record(scope, stores)
+        context = new_context(plan, listener, token, shared, is_journal_shown=is_journal_shown)
         try:
-            outcome: Outcome = _played(scope, stores, record, entries)
-        except UsageError:
-            raise
-        except BenchError as ended:
-            record.wait_for_replayed()
-            outcome = ended
-        except Exception as defect:  # noqa: BLE001 -- the boundary: finished turns are reported
-            outcome = InternalError.of(defect)
+            with closing(RunStores(context)) as stores:
+                return _start_and_finish(context, stores, entries)
         finally:
-            record.close()
-        # Not needed before the last reply is there.
-        from socratic_bench.runs.finish import Closing
-
-        return Closing(scope, stores, record).result(outcome)
+            listener.on_end()
 
 
-def _played(
-    scope: RunScope, stores: RunStores, record: Record, entries: Sequence[Entry]
-) -> Outcome:
-    scope.listener.on_wait("stores, credentials and a connection")
-    stores.open_bucket()
-    scope.take_up(scope.in_time(lambda: _begun_or_resumed(scope, stores, entries)))
-    scope.tell_start(stores.warnings())
-    actors = Actors(scope)
-    scope.listener.on_wait("")
-    record.judge_by(actors.jury)
+def _start_and_finish(
+    context: RunContext, stores: RunStores, entries: Sequence[Entry]
+) -> RunResult:
+    context.listener.on_wait("stores, credentials and a connection")
     try:
-        ended = scope.plan.episode.play(actors.context(record.add))
-        outcome: Outcome = ended
-        for text in ended.notices:
-            scope.passing_notice(text)
-    except (ModelError, Stopped) as cut:
-        if isinstance(cut, Stopped) and cut.end_reason != "budget":
+        started = start_run(context, stores, entries)
+    except Exception as error:  # noqa: BLE001 -- the boundary: the result tells what ended the run
+        return finish_run(context, None, stores, PlayedTurns(), _to_outcome(error))
+    with closing(started.log):
+        return _play_and_finish(started, stores)
+
+
+def _play_and_finish(started: StartedRun, stores: RunStores) -> RunResult:
+    context = started.context
+    record = TurnRecord(context, stores)
+    try:
+        outcome = _play(started, stores, record)
+    except Exception as error:  # noqa: BLE001 -- the boundary: finished turns are reported
+        outcome = _to_outcome(error)
+        if started.is_resumed and isinstance(error, BenchError):
+            record.wait_for_replayed()
+    finally:
+        record.close()
+    if context.cancel_token.error is not None:
+        context.usage_tracker.settle(ABANDONED_CALLS_S)
+    return finish_run(context, started, stores, record.freeze(), outcome)
+
+
+def _play(started: StartedRun, stores: RunStores, record: TurnRecord) -> Outcome:
+    """Play the episode, and wait for the verdicts that are given beside it."""
+    context = started.context
+    context.listener.on_start(context.run_id, context.config, context.plan.episode.opening)
+    for text in context.plan.notices:
+        context.notices.add(text)
+    for text in stores.warnings():
+        context.notices.add_passing(text)
+    models = RunModels(started)  # connects
+    context.listener.on_wait("")
+    record.judge_with(models.jury())
+    outcome: Outcome
+    try:
+        outcome = context.plan.episode.play(models.episode_context(record.add))
+        for text in outcome.notices:
+            context.notices.add_passing(text)
+    except (ModelError, Stopped) as error:
+        if isinstance(error, Stopped) and error.end_reason != "budget":
             raise
         # Verdicts on what was played are still wanted: some are paid for, others may still fit.
-        outcome = cut
+        outcome = error
     record.wait(outcome)
     return record.unless_incomplete(outcome)
 
 
-def _begun_or_resumed(scope: RunScope, stores: RunStores, entries: Sequence[Entry]) -> AcquiredRun:
-    journals = stores.checked_journals()
-    if not entries and scope.config.resume_run_id is None:
-        scope.prepared = scope.services.prepare(scope.config)
-    acquired = RunAcquisition(
-        stores=journals,
-        is_kept=stores.folder.holds if stores.folder else lambda _: False,
-        new_run_id=scope.keys.run_id,
-        now=scope.started_at,
-        owner=owner(),
-        notice=scope.listener.on_notice,
-    ).acquire_run(scope.plan, entries)
-    stores.take_up(acquired.run_id, is_complete=acquired.is_complete)
-    return acquired
+def _to_outcome(error: Exception) -> BenchError:
+    """How the run ended. A mistake of the caller's is raised, and anything unforeseen a defect."""
+    if isinstance(error, UsageError):
+        raise error
+    return error if isinstance(error, BenchError) else InternalError.of(error)
+
+
+@contextmanager
+def _shared_services(
+    services: Services | None, cancel_token: CancelToken | None
+) -> Iterator[tuple[Services, CancelToken]]:
+    """The services and a token that ends with them; both are made where none are given.
+
+    Services and token use one clock, since rate limiters are told when a call was sent.
+    """
+    token = cancel_token or (services.cancel_token.alike() if services else CancelToken())
+    if services is not None:
+        with services.cancel_token.parent_of(token):
+            yield services, token
+        return
+    with Services(monotonic_s=token.monotonic_s) as own, own.cancel_token.parent_of(token):
+        yield own, token

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 from socratic_bench.concurrency import ConnectionLimit, start_thread
 from socratic_bench.errors import ModelError, Stopped
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from socratic_bench.models.spending import SpendingLimit
 
 Prepared = Any  # a provider's own, or the error that there is in place of it
-Result = TypeVar("Result")
 
 
 class Services:
@@ -62,10 +61,6 @@ class Services:
         self._cache_gates: dict[Hashable, PromptCacheGate] = {}
         self._stack = ExitStack()
         self._is_closed = False
-
-    def in_time(self, work: Callable[[], Result], cancel_token: CancelToken) -> Result:
-        """The result of work that may block: it has another thread, which the run's end leaves."""
-        return cancel_token.result(start_thread(work))
 
     def prepare(self, config: CoreConfig) -> Prepared:
         """What a connection for this configuration is opened with, if there is none yet."""

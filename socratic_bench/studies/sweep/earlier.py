@@ -11,7 +11,7 @@ from socratic_bench.benchmarks import RunConfig
 from socratic_bench.documents.sweep import CellRow, SweepFile
 from socratic_bench.errors import EXIT_GATE
 from socratic_bench.ports.benchmark import Benchmark
-from socratic_bench.runs.gates import falls_short
+from socratic_bench.runs.gates import has_gate_failures
 from socratic_bench.settings import table
 from socratic_bench.storage.stores import ListedStore
 from socratic_bench.studies.sweep.grid import Cell, Grid, run_id, run_ids_begin_with
@@ -75,7 +75,7 @@ def gated_anew(
 
 def _gated(row: CellRow, document: dict[str, Any], base: RunConfig) -> CellRow:
     judge = document["judge"]
-    is_short = falls_short(
+    is_short = has_gate_failures(
         base,
         document["metrics"],
         n_turns=judge["judged_turns"] + judge["unjudged_turns"] if judge else row.n_turns,

@@ -14,7 +14,7 @@ from socratic_bench.models.events import CallAnswered, CallBegan, CallEvent
 from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.runs import perform, prepare
 from socratic_bench.runs.context import Listener
-from socratic_bench.runs.resume import of_no_run
+from socratic_bench.runs.resume import without_resume_hints
 from socratic_bench.runs.services import Services
 from socratic_bench.studies.sweep.control import CellJob, CellListener
 from socratic_bench.studies.sweep.grid import Grid
@@ -68,7 +68,7 @@ class SweepEngine(Struct, frozen=True, kw_only=True):
             self._hand_in(job, result)
 
     def _hand_in(self, job: CellJob, result: RunResult) -> None:
-        ended_by = result.error and of_no_run(result.error)
+        ended_by = result.error and without_resume_hints(result.error)
         if result.end_reason in UNDER_WAY:
             self.listener.left(job, ended_by)
             return

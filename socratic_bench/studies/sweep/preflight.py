@@ -10,7 +10,7 @@ from msgspec import Struct
 from socratic_bench.concurrency import start_thread
 from socratic_bench.documents.doctor import CheckEntry, DoctorDocument
 from socratic_bench.errors import BenchError, InternalError, ModelError
-from socratic_bench.models.cancel_token import CancelToken
+from socratic_bench.models.cancel_token import CancelToken, in_time
 from socratic_bench.runs.services import Services
 from socratic_bench.studies.sweep.request import SweepRequest
 from socratic_bench.types import counted
@@ -62,7 +62,7 @@ class Preflight(Struct, frozen=True, kw_only=True):
 
     def _first(self, services: Services, token: CancelToken) -> None:
         try:
-            found = services.in_time(lambda: self._found(services, token), token)
+            found = in_time(lambda: self._found(services, token), token)
         except BenchError as error:
             token.end(error)
             return

@@ -15,7 +15,7 @@ from socratic_bench.errors import BenchError
 from socratic_bench.journal import ReplayLog
 from socratic_bench.ports.store import Entry
 from socratic_bench.runs import prepare
-from socratic_bench.runs.models import budget_of, earlier_usd
+from socratic_bench.runs.models import earlier_usd, new_budget
 from socratic_bench.runs.prepare import Plan
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.replicated_journal import distinct
@@ -72,7 +72,7 @@ def _counted(
 
 
 def _cost_usd(plan: Plan, replay_log: ReplayLog) -> float:
-    return earlier_usd(budget_of(plan, None, lambda _: None), plan, replay_log)
+    return earlier_usd(new_budget(plan, None, lambda _: None), plan, replay_log)
 
 
 def journal_entries(store: ListedStore, run_id: str) -> list[Entry]:
