@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import lru_cache
+from functools import lru_cache, partial
 from secrets import randbits
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -34,6 +35,8 @@ from socratic_bench.storage.keys import JudgingKeys, RunKeys
 from socratic_bench.storage.stores import store_at
 from socratic_bench.turns import Rubric
 from socratic_bench.types import JUDGE, Role
+
+Result = TypeVar("Result")
 
 SEED_BITS = 32
 INTERVAL_LIMIT = "low"
@@ -164,13 +167,9 @@ def prepare(
     seed_given = config.seed is not None
     if not seed_given:
         config = replace(config, seed=draw_seed())
-    episode = None
-    misread: Sequence[Words] = ()
-    try:
-        benchmark = benchmark or load_benchmark(config.benchmark)
-        episode = benchmark.prepare(config)
-    except UsageError as error:
-        misread = error.said
+    misread: list[Words] = []
+    benchmark = benchmark or _attempt(misread, partial(load_benchmark, config.benchmark))
+    episode = _attempt(misread, partial(benchmark.prepare, config)) if benchmark else None
     mistakes: list[Words] = [
         *problems,
         *mistyped,
@@ -182,18 +181,10 @@ def prepare(
     is_judged = episode is None or _rubric_of(episode) is not None
     if not is_judged and config.judge_model is not None:
         mistakes.extend(_useless(name, config) for name in JUDGE_SETTINGS if name in flagged)
-    held_judges: Sequence[StoredCalibration] = ()
-    prices = None
-    try:
-        held_judges = read_calibrations(config)
-    except UsageError as error:
-        mistakes.extend(error.said)
-    try:
-        prices = read_prices(config, price_tables)
-        cast = benchmark.cast if benchmark else BenchmarkSpec()
-        mistakes.extend(unknown_prices(config, prices, cast, is_judged=is_judged))
-    except UsageError as error:
-        mistakes.extend(error.said)
+    held_judges = _attempt(mistakes, partial(read_calibrations, config)) or ()
+    cast = benchmark.cast if benchmark else BenchmarkSpec()
+    read_known = partial(_read_known_prices, config, price_tables, cast, is_judged=is_judged)
+    prices = _attempt(mistakes, read_known)
     if mistakes or benchmark is None or episode is None:
         raise UsageError(mistakes, hint="socratic-runner --help lists every flag and variable.")
     return Plan(config, benchmark, episode, prices, held_judges, seed_given)
@@ -270,6 +261,15 @@ def _rubric_of(episode: Episode) -> Rubric | None:
     return episode.rubric or next(iter(episode.opening.rubrics.values()), None)
 
 
+def _attempt(mistakes: list[Words], read: Callable[[], Result]) -> Result | None:
+    """What `read` returns; `None` if it raises `UsageError`, whose mistakes join the others."""
+    try:
+        return read()
+    except UsageError as error:
+        mistakes.extend(error.said)
+        return None
+
+
 def _provider_problems(config: RunConfig) -> Iterator[Words]:
     try:
         yield from load_provider(config.provider).problems(config)
@@ -300,6 +300,20 @@ def _gate_problems(
 def _useless(name: str, config: RunConfig) -> Problem:
     text = f"{{{name}}} is given, but nobody judges in {{benchmark}}: leave it out."
     return Problem.of(text, benchmark=config.benchmark)
+
+
+def _read_known_prices(
+    config: RunConfig,
+    known: dict[str, PriceTable] | None,
+    cast: BenchmarkSpec,
+    *,
+    is_judged: bool,
+) -> PriceTable | None:
+    """The prices of a run. Raises `UsageError` if a budget needs one that is not known."""
+    prices = read_prices(config, known)
+    if problems := [*unknown_prices(config, prices, cast, is_judged=is_judged)]:
+        raise UsageError(problems)
+    return prices
 
 
 def _read_price_file(name: str) -> PriceTable:
