@@ -11,6 +11,7 @@ from socratic_bench.documents.result import RunResult
 from socratic_bench.documents.run import CuratedDocument
 from socratic_bench.errors import ENDINGS, MOST_SHOWN, ArtifactError, BenchError, InternalError
 from socratic_bench.models.cancel_token import in_time
+from socratic_bench.models.providers import load_provider
 from socratic_bench.ports.benchmark import EpisodeResult, Metrics
 from socratic_bench.ports.store import ArtifactStore
 from socratic_bench.runs.context import RunContext
@@ -175,6 +176,7 @@ def _sum_up(
         s3=_place(context, stores.bucket, is_complete=is_complete),
         folder=_place(context, stores.folder, is_complete=is_complete),
         notices=tuple(context.notices.texts),
+        sdk_version=load_provider(plan.config.provider).sdk_version(),
         prices=plan.prices,
         held_judges=plan.held_judges,
         journal=tuple(started.journal.entries) if started and is_carried else None,

@@ -27,9 +27,9 @@ from socratic_bench.settings import (
     OFFLINE_REGION,
     S3,
     absolute,
+    convert_values,
     is_folder,
     read_bounded,
-    typed,
 )
 from socratic_bench.storage.keys import JudgingKeys, RunKeys
 from socratic_bench.storage.stores import store_at
@@ -163,7 +163,7 @@ def prepare(
         price_tables: prices that were read before, by the names of their files.
     """
     look_again()
-    config, mistyped = typed(config)
+    config, mistyped = convert_values(config)
     seed_given = config.seed is not None
     if not seed_given:
         config = replace(config, seed=draw_seed())

@@ -29,7 +29,7 @@ from socratic_bench.runs.context import RunContext
 from socratic_bench.runs.prepare import Plan
 from socratic_bench.runs.services import Prepared
 from socratic_bench.runs.stores import RunStores
-from socratic_bench.settings import CoreConfig, editions, from_stored, to_stored
+from socratic_bench.settings import CoreConfig, from_stored, to_stored
 from socratic_bench.storage.delivery import Delivery
 from socratic_bench.storage.replicated_journal import ReplicatedJournal, distinct
 from socratic_bench.storage.stores import (
@@ -316,8 +316,7 @@ class _Acquisition(Struct, frozen=True):
             # What it began with was asked for, or nothing was: it may have grown since.
             acquired = replace(acquired, plan=acquired.plan.resumed(header.seed, n_turns))
             plan = replace(plan, config=replace(plan.config, turns=n_turns))
-        named = editions(plan.config, header.config)
-        problems = [*Identity(header.identity).differences(plan.identity, named)]
+        problems = [*Identity(header.identity).differences(plan.identity)]
         if plan.config.turns < n_turns:
             problems.append(
                 f"The run has {counted(n_turns, 'turn')}, which may become more, "
