@@ -1,4 +1,6 @@
-"""What a model answered, read from its reply: a value or, of two programs, one and a value."""
+"""A turn: one item, and the answer that is read from the model's reply."""
+
+from __future__ import annotations
 
 import ast
 import json
@@ -15,7 +17,7 @@ from socratic_bench.benchmarks.execution.items import (
     Item,
     Letter,
     Program,
-    other,
+    other_program,
     value_of,
 )
 from socratic_bench.benchmarks.execution.literals import (
@@ -23,26 +25,27 @@ from socratic_bench.benchmarks.execution.literals import (
     Value,
     compare,
     parse_answer,
-    parsed_as,
+    parse_python,
 )
 from socratic_bench.benchmarks.execution.outcomes import ItemOutcome, Outcome
 from socratic_bench.turns import Turn
 
-# Where the last words of a longer reply are looked through.
+# The end of a longer reply is searched.
 MAX_CHARACTERS = 200_000
-MOST_OBJECTS = 2000
-MOST_TAGS = 20
+MAX_OBJECTS = 2000
+MAX_TAGS = 20
 _TAG = re.compile(r"[\[<](/?)ANSWER[\]>]", re.IGNORECASE)
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)\n?[ \t]*```", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?![\"\\/bfnrtu])")  # of Python, and none of JSON
-# What stands around code and bold words, besides blanks.
+# Marks around code and bold words, and blanks.
 _MARKUP = " \t\r\n`*"
 _LETTER = re.compile(r"\s*[\"'`(\[]*(?:program)?[\s_:-]*([AB])[\"'`)\].]*\s*", re.IGNORECASE)
 
 
 class Answer(Struct, frozen=True):
-    """`text` is the words that were read as `value`; `chosen` is `None` where nothing was to be
-    chosen.
+    """A readable answer: its value, the text of the value, and the program that was chosen.
+
+    `chosen` is `None` where nothing was to be chosen.
     """
 
     value: Value
@@ -50,137 +53,27 @@ class Answer(Struct, frozen=True):
     chosen: Letter | None = None
 
 
-def read_prediction(reply: str, function_name: str) -> Answer | None:
-    """The last whole answer between its tags, or what alone is asserted of the function there among
-    other words; without any tags, the last line that asserts something of the function. `None` if
-    it cannot be read.
-    """
-    blocks = [*_blocks(reply[-MAX_CHARACTERS:])]
-    if not blocks:
-        of_it = [*_assertions(reply[-MAX_CHARACTERS:], function_name)]
-        return _answer(of_it[-1]) if of_it else None
-    return _first(_answer, blocks) or _among_words(blocks[0], function_name)
-
-
-def read_choice(reply: str) -> Answer | None:
-    """The last JSON object that names a program, with its assertion; `None` if there is none that
-    can be read.
-    """
-    last = reply[-MAX_CHARACTERS:]
-    found = next(_objects(last), None) or next(_objects(_ESCAPE.sub(r"\\\\", last)), None)
-    if found is None:
-        return None
-    named, said = found.get(CHOSEN), found.get(ASSERTION)
-    letter = _LETTER.fullmatch(named) if isinstance(named, str) else None
-    if letter is None or not isinstance(said, str):
-        return None
-    # Tags that a readable one holds are those of a text in it.
-    answer = _bare(said) or _first(_answer, [*_blocks(said)] or [said])
-    chosen: Letter = "A" if letter[1].upper() == "A" else "B"
-    return Answer(answer.value, answer.text, chosen) if answer else None
-
-
-def _blocks(reply: str) -> Iterator[str]:
-    """What may be the last whole block: it ends at the last closing tag that has an opening one
-    before it, and begins at the nearest of these with which it can be read. An answer that is a
-    text may hold tags, too.
-    """
-    tags = [*_TAG.finditer(reply)]
-    for at in range(len(tags) - 1, -1, -1):
-        begins = [one for one in tags[:at] if not one[1]] if tags[at][1] else []
-        for one in reversed(begins[-MOST_TAGS:]):
-            yield reply[one.end() : tags[at].start()]
-        if begins:
-            return
-
-
-def _answer(text: str) -> Answer | None:
-    """As it stands or, if it cannot be read so, out of its fence or other marks."""
-    whole = text.strip()
-    return _first(_bare, (whole, *_FENCE.findall(text)[-1:], whole.strip(_MARKUP)))
-
-
-def _first(read: Callable[[str], Answer | None], texts: Iterable[str]) -> Answer | None:
-    """Of the first text that can be read."""
-    return next(filter(None, map(read, texts)), None)
-
-
-def _bare(text: str) -> Answer | None:
-    with suppress(LiteralError):
-        return Answer(parse_answer(text), text.strip())
-    return None
-
-
-def _among_words(block: str, function_name: str) -> Answer | None:
-    """The assertion of the function in a block that holds other words; `None` if there are several
-    of different values.
-    """
-    # One of several lines ends with the block.
-    rest = "assert " + block.rpartition("\nassert ")[2]
-    said = [*_assertions(block, function_name)]
-    said += [rest] if _is_of(rest.strip(_MARKUP), function_name) else []
-    found = [one for one in map(_answer, said) if one]
-    is_one = all(compare(one.value, found[0].value) == "equal" for one in found)
-    return found[-1] if found and is_one else None
-
-
-def _assertions(text: str, function_name: str) -> Iterator[str]:
-    """The lines that assert something of the function."""
-    lines = (_TAG.sub("", line).strip(_MARKUP) for line in text.splitlines())
-    return (one for one in lines if one.startswith("assert") and _is_of(one, function_name))
-
-
-def _is_of(line: str, function_name: str) -> bool:
-    """Whether a line asserts what the function returns."""
-    try:
-        program = parsed_as(ast.Module, line)
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
-        return False
-    match program.body[0]:
-        case ast.Assert(
-            test=ast.Compare(left=ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)))
-        ):
-            return name == function_name
-        case _:
-            return False
-
-
-def _objects(reply: str) -> Iterator[dict[str, object]]:
-    """The JSON objects that name a program, the last one first."""
-    decoder = json.JSONDecoder(strict=False)
-    starts = [found.start() for found in re.finditer(r"\{", reply)]
-    for start in reversed(starts[-MOST_OBJECTS:]):
-        try:
-            found, _ = decoder.raw_decode(reply, start)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(found, dict) and CHOSEN in found:
-            yield found
-
-
-# A turn of this benchmark: one item, and what was read of its reply.
-
-
 class ExecutionTurn(Turn, frozen=True, kw_only=True):
-    """`answer` is what was read of the reply, `None` if nothing was."""
+    """A turn of this benchmark; `answer` is `None` if none could be read from the reply."""
 
     item: Item
     result: Outcome = "unparsed"
     answer: Answer | None = None
 
     @classmethod
-    def of(cls, turn: Turn) -> "ExecutionTurn":
-        """The turn as an episode of this benchmark has published it."""
+    def of(cls, turn: Turn) -> ExecutionTurn:
+        """A turn of this benchmark's episode, by its own type."""
         assert isinstance(turn, cls)  # noqa: S101 -- there are no other episodes
         return turn
 
     @property
-    def about(self) -> Program:
+    def answered_program(self) -> Program:
         """The program whose output was asked for: the one that is shown, or chosen."""
-        return self.reading.about
+        return self.item_outcome.answered_program
 
     @property
-    def reading(self) -> ItemOutcome:
+    def item_outcome(self) -> ItemOutcome:
+        """The outcome as all figures are made of it."""
         item = self.item
         return ItemOutcome(
             kind=item.kind,
@@ -196,39 +89,167 @@ class ExecutionTurn(Turn, frozen=True, kw_only=True):
         )
 
 
-def read(turn: ExecutionTurn) -> ExecutionTurn:
-    """The turn with its answer, and what that is worth. A reply that was refused or cut off has no
-    answer, whatever stands in it.
+def read_turn(turn: ExecutionTurn) -> ExecutionTurn:
+    """The turn with its answer and result. A reply that was refused or cut off has no answer,
+    whatever its text says.
     """
-    item, said = turn.item, turn.answered
-    answer = None
-    if said == "answered":
-        reply = turn.reply.message.text
-        answer = (
-            read_choice(reply)
-            if item.is_choice
-            else read_prediction(reply, item.problem.function_name)
-        )
-    found = replace(turn, answer=answer)
-    result, is_mismatch = ("unparsed", None) if said == "answered" else (said, None)
-    if answer:
-        result, is_mismatch = _judged(found, answer)
+    if turn.answered != "answered":
+        return _with_result(turn, turn.answered, is_parsed=None)
+    answer = _read_answer(turn.item, turn.reply.message.text)
+    if answer is None:
+        return _with_result(turn, "unparsed", is_parsed=False)
+    turn = replace(turn, answer=answer)
+    result, is_mismatch = _compare(turn, answer)
+    return _with_result(turn, result, is_parsed=True, is_mismatch=is_mismatch)
+
+
+def _with_result(
+    turn: ExecutionTurn,
+    result: Outcome,
+    *,
+    is_parsed: bool | None,
+    is_mismatch: bool | None = None,
+) -> ExecutionTurn:
     return replace(
-        found,
+        turn,
         result=result,
-        is_parsed=answer is not None if said == "answered" else None,
+        is_parsed=is_parsed,
         measures={"outcome": result, "shape_mismatch": is_mismatch},
         summary=result.replace("_", " "),
     )
 
 
-def _judged(turn: ExecutionTurn, answer: Answer) -> tuple[Outcome, bool]:
-    """What an answer is worth, and whether it differs from the right one by its brackets alone."""
-    item, about = turn.item, turn.about
-    expected, recalled = item.output(about), item.output(other(about))
-    likeness = compare(answer.value, value_of(expected or ""))
-    if likeness == "equal":
+def _read_answer(item: Item, reply: str) -> Answer | None:
+    if item.is_choice:
+        return read_choice(reply)
+    return read_prediction(reply, item.problem.function_name)
+
+
+def _compare(turn: ExecutionTurn, answer: Answer) -> tuple[Outcome, bool]:
+    """The result of an answer, and whether it differs from the right one by its brackets alone."""
+    item, program = turn.item, turn.answered_program
+    expected, other_output = item.output(program), item.output(other_program(program))
+    comparison = compare(answer.value, value_of(expected or ""))
+    if comparison == "equal":
         return "correct", False
-    is_other = recalled is not None and compare(answer.value, value_of(recalled)) == "equal"
+    is_other = other_output is not None and compare(answer.value, value_of(other_output)) == "equal"
     result: Outcome = "reversion" if is_other and item.can_revert else "other_wrong"
-    return result, likeness == "shape_mismatch"
+    return result, comparison == "shape_mismatch"
+
+
+def read_prediction(reply: str, function_name: str) -> Answer | None:
+    """The last whole answer between its tags; `None` if it cannot be read.
+
+    If other words stand between the tags, it is the only assertion about the function there;
+    without any tags, the last line that asserts something about the function.
+    """
+    end = reply[-MAX_CHARACTERS:]
+    blocks = [*_tagged_blocks(end)]
+    if not blocks:
+        assertions = [*_assertions(end, function_name)]
+        return _read_marked_up(assertions[-1]) if assertions else None
+    return _first_readable(_read_marked_up, blocks) or _read_among_words(blocks[0], function_name)
+
+
+def read_choice(reply: str) -> Answer | None:
+    """The last JSON object that names a program, with its assertion; `None` if no object can be
+    read.
+    """
+    end = reply[-MAX_CHARACTERS:]
+    choice = next(_choice_objects(end), None) or next(
+        _choice_objects(_ESCAPE.sub(r"\\\\", end)), None
+    )
+    if choice is None:
+        return None
+    chosen_text, assertion = choice.get(CHOSEN), choice.get(ASSERTION)
+    letter = _LETTER.fullmatch(chosen_text) if isinstance(chosen_text, str) else None
+    if letter is None or not isinstance(assertion, str):
+        return None
+    # Tags in a readable assertion belong to a text in it.
+    answer = _read_literal(assertion) or _first_readable(
+        _read_marked_up, [*_tagged_blocks(assertion)] or [assertion]
+    )
+    chosen: Letter = "A" if letter[1].upper() == "A" else "B"
+    return Answer(answer.value, answer.text, chosen) if answer else None
+
+
+def _tagged_blocks(reply: str) -> Iterator[str]:
+    """The candidates for the last whole block, the shortest first.
+
+    It ends at the last closing tag that has an opening one before it, and begins at one of these:
+    an answer that is a text may hold tags, too.
+    """
+    tags = [*_TAG.finditer(reply)]
+    for at in range(len(tags) - 1, -1, -1):
+        opening_tags = [tag for tag in tags[:at] if not tag[1]] if tags[at][1] else []
+        for tag in reversed(opening_tags[-MAX_TAGS:]):
+            yield reply[tag.end() : tags[at].start()]
+        if opening_tags:
+            return
+
+
+def _read_marked_up(text: str) -> Answer | None:
+    """An answer as it stands or, if it cannot be read so, without its fence or other marks."""
+    stripped = text.strip()
+    return _first_readable(
+        _read_literal, (stripped, *_FENCE.findall(text)[-1:], stripped.strip(_MARKUP))
+    )
+
+
+def _first_readable(read: Callable[[str], Answer | None], texts: Iterable[str]) -> Answer | None:
+    return next(filter(None, map(read, texts)), None)
+
+
+def _read_literal(text: str) -> Answer | None:
+    with suppress(LiteralError):
+        return Answer(parse_answer(text), text.strip())
+    return None
+
+
+def _read_among_words(block: str, function_name: str) -> Answer | None:
+    """The assertion about the function in a block with other words; `None` if there are several
+    with different values.
+    """
+    # An assertion over several lines ends with the block.
+    last = "assert " + block.rpartition("\nassert ")[2]
+    assertions = [*_assertions(block, function_name)]
+    assertions += [last] if _is_about(last.strip(_MARKUP), function_name) else []
+    answers = [answer for answer in map(_read_marked_up, assertions) if answer]
+    is_unique = all(compare(answer.value, answers[0].value) == "equal" for answer in answers)
+    return answers[-1] if answers and is_unique else None
+
+
+def _assertions(text: str, function_name: str) -> Iterator[str]:
+    """The lines that assert something about the function."""
+    for marked_up in text.splitlines():
+        line = _TAG.sub("", marked_up).strip(_MARKUP)
+        if line.startswith("assert") and _is_about(line, function_name):
+            yield line
+
+
+def _is_about(line: str, function_name: str) -> bool:
+    """Whether a line asserts what the function returns."""
+    try:
+        program = parse_python(ast.Module, line)
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return False
+    match program.body[0]:
+        case ast.Assert(
+            test=ast.Compare(left=ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)))
+        ):
+            return name == function_name
+        case _:
+            return False
+
+
+def _choice_objects(reply: str) -> Iterator[dict[str, object]]:
+    """The JSON objects that name a program, the last one first."""
+    decoder = json.JSONDecoder(strict=False)
+    starts = [match.start() for match in re.finditer(r"\{", reply)]
+    for start in reversed(starts[-MAX_OBJECTS:]):
+        try:
+            value, _ = decoder.raw_decode(reply, start)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict) and CHOSEN in value:
+            yield value

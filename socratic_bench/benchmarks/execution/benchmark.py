@@ -1,26 +1,33 @@
-"""Plays the items: each is one call, which follows from no other."""
+"""The benchmark: the items of a configuration, an episode that asks them, and its metrics."""
+
+from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from socratic_bench.benchmarks.execution.answers import ExecutionTurn, read
+from socratic_bench.benchmarks.execution.answers import ExecutionTurn, read_turn
+from socratic_bench.benchmarks.execution.dataset.document import DOCUMENTS
 from socratic_bench.benchmarks.execution.dataset.reading import DataSet, read_problems
 from socratic_bench.benchmarks.execution.document import PARTS, ExecutionSample
 from socratic_bench.benchmarks.execution.items import (
     Item,
-    items_of,
+    make_items,
     prompt_of,
     prompts_sha256,
     system_prompt,
 )
 from socratic_bench.benchmarks.execution.metrics import (
     METRICS,
-    by_problem_of,
-    n_problems_of,
+    metrics_by_problem,
+    n_problems_by_metric,
     summarise,
 )
-from socratic_bench.benchmarks.execution.sampling import notices_of, problems_of, sampling_of
+from socratic_bench.benchmarks.execution.sampling import (
+    sampling_notices,
+    sampling_of,
+    sampling_problems,
+)
 from socratic_bench.benchmarks.execution.settings import Settings
 from socratic_bench.errors import Problem, UsageError, Words, followed
 from socratic_bench.ports.benchmark import (
@@ -36,44 +43,10 @@ from socratic_bench.settings import CoreConfig, part_of, read_system_prompt
 from socratic_bench.turns import Turn
 from socratic_bench.types import CallKey, Message, Request, Role, clean, counted
 
-# What a model may write before its answer, in words: a guess for estimates.
-STEPS: dict[Length, int] = {"short": 10, "likely": 40, "long": 150}
+MAX_NAMES = 5
+# A guess for estimates: how many sentences a model writes before its answer.
+N_STEPS: dict[Length, int] = {"short": 10, "likely": 40, "long": 150}
 STEP = "Then the loop goes on with its next value. "
-
-
-class ExecutionEpisode(Episode, frozen=True, kw_only=True):
-    """`system` is the user's own system prompt; `None`: the built-in one of the item's level."""
-
-    settings: Settings
-    items: tuple[Item, ...]
-    system: str | None = None
-
-    def play(self, context: EpisodeContext) -> EpisodeResult:
-        context.play_items(self.ask)
-        return EpisodeResult(end_reason="max_turns")
-
-    def ask(self, context: EpisodeContext, index: int) -> Turn:
-        """One item."""
-        item = self.items[index]
-        prompt, sampling = clean(prompt_of(item)), sampling_of(self.settings, item)
-        request = Request(
-            messages=(Message.user(prompt),),
-            system=self.system or system_prompt(item.level),
-            config=sampling.config,
-            temperature_if_taken=sampling.temperature_if_taken,
-        )
-        reply = context.tested.complete(request, CallKey(role="model", index=index))
-        return ExecutionTurn(index=index, prompt=prompt, reply=reply, item=item)
-
-    def measured(self, turns: Sequence[Turn], index: int) -> Turn:
-        return read(ExecutionTurn.of(turns[index]))
-
-    def expected_reply(self, role: Role, length: Length) -> str:
-        del role
-        return STEP * STEPS[length] + "[ANSWER]\nassert call == [1, 2, 3]\n[/ANSWER]"
-
-
-# What reports show of this benchmark, and by what its runs are compared.
 
 VIEWS = Views(
     axes=("mc", "mr"),
@@ -96,17 +69,12 @@ VIEWS = Views(
         Caveat(title="Task", path="inputs.task"),
         Caveat(title="Reasoning", path="inputs.pred_reasoning"),
     ),
-    parts=by_problem_of,
+    parts=metrics_by_problem,
 )
 
 
-# The benchmark as the engine sees it: prepare the items, sum the answers up.
-
-MOST_NAMED = 5
-
-
 class ExecutionBenchmark(Benchmark):
-    """Does a model run code in its head, or recall what it has seen?"""
+    """Does a model execute code in its head, or recall programs that it has seen?"""
 
     name = "execution"
     metrics = METRICS
@@ -123,26 +91,20 @@ class ExecutionBenchmark(Benchmark):
     )
     parts = PARTS
     views = VIEWS
-
-    @property
-    def documents(self) -> Mapping[str, type[Struct]]:
-        """What `dataset` prints, which no run needs."""
-        from socratic_bench.benchmarks.execution.dataset.document import DOCUMENTS
-
-        return DOCUMENTS
+    documents: Mapping[str, type[Struct]] = DOCUMENTS
 
     def prepare(self, config: CoreConfig) -> ExecutionEpisode:
         """All calls of a configuration. Raises `UsageError` with every mistake in settings, prompt
         file and data set.
         """
         settings = part_of(config, Settings)
-        problems: list[Words] = [*problems_of(settings)]
+        problems: list[Words] = [*sampling_problems(settings)]
         if settings.prompt is not None:
             problems.append(Problem.of("{prompt} is nothing that execution asks: leave it out."))
-        system, data = _system(settings, problems), _data(settings, problems)
-        items = items_of(settings, data.problems) if data else ()
+        system, data = _read_system(settings, problems), _read_data(settings, problems)
+        items = make_items(settings, data.problems) if data else ()
         if data and not items:
-            problems.append(_nothing(data))
+            problems.append(_no_items_problem(data))
         if problems or data is None:
             raise UsageError(problems)
         sample = ExecutionSample(
@@ -150,9 +112,9 @@ class ExecutionBenchmark(Benchmark):
             label=_label(settings, items),
             prompt=prompt_of(items[0]),
             n_items=len(items),
-            n_parts=n_problems_of(items),
+            n_parts=n_problems_by_metric(items),
             hashes={"dataset_sha256": data.sha256, "prompts_sha256": prompts_sha256()},
-            notices=(*_dropped(data), *notices_of(settings)),
+            notices=(*_dropped_notices(data), *sampling_notices(settings)),
             items=items,
             data=data,
         )
@@ -160,7 +122,7 @@ class ExecutionBenchmark(Benchmark):
 
     def summarise(self, config: CoreConfig, turns: Sequence[Turn]) -> Metrics:
         del config
-        return summarise([ExecutionTurn.of(turn).reading for turn in turns])
+        return summarise([ExecutionTurn.of(turn).item_outcome for turn in turns])
 
     def falls_short(self, config: CoreConfig, turn: Turn) -> bool:
         del config
@@ -168,14 +130,49 @@ class ExecutionBenchmark(Benchmark):
 
     def headline(self, metrics: Metrics) -> Sequence[str]:
         names = ("oc", "mc", "or", "mr", "preference", "position_bias")
-        known = [f"{name} {metrics[name]:.3g}" for name in names if metrics[name] is not None]
-        return known or ["no answer was readable"]
+        values = [f"{name} {metrics[name]:.3g}" for name in names if metrics[name] is not None]
+        return values or ["no answer was readable"]
+
+
+class ExecutionEpisode(Episode, frozen=True, kw_only=True):
+    """Asks the items; none depends on another. `system` is the user's own system prompt; `None`:
+    the built-in one of the item's level.
+    """
+
+    settings: Settings
+    items: tuple[Item, ...]
+    system: str | None = None
+
+    def play(self, context: EpisodeContext) -> EpisodeResult:
+        context.play_items(self.ask)
+        return EpisodeResult(end_reason="max_turns")
+
+    def ask(self, context: EpisodeContext, index: int) -> Turn:
+        """The turn of one item."""
+        item = self.items[index]
+        prompt, sampling = clean(prompt_of(item)), sampling_of(self.settings, item)
+        request = Request(
+            messages=(Message.user(prompt),),
+            system=self.system or system_prompt(item.level),
+            config=sampling.config,
+            temperature_if_taken=sampling.temperature_if_taken,
+        )
+        reply = context.tested.complete(request, CallKey(role="model", index=index))
+        return ExecutionTurn(index=index, prompt=prompt, reply=reply, item=item)
+
+    def measured(self, turns: Sequence[Turn], index: int) -> Turn:
+        return read_turn(ExecutionTurn.of(turns[index]))
+
+    def expected_reply(self, role: Role, length: Length) -> str:
+        del role
+        return STEP * N_STEPS[length] + "[ANSWER]\nassert call == [1, 2, 3]\n[/ANSWER]"
 
 
 BENCHMARK = ExecutionBenchmark()
 
 
-def _data(settings: Settings, problems: list[Words]) -> DataSet | None:
+def _read_data(settings: Settings, problems: list[Words]) -> DataSet | None:
+    """The data set, or `None` after its mistakes were added to `problems`."""
     try:
         return read_problems(
             settings.dataset,
@@ -188,7 +185,8 @@ def _data(settings: Settings, problems: list[Words]) -> DataSet | None:
         return None
 
 
-def _system(settings: Settings, problems: list[Words]) -> str | None:
+def _read_system(settings: Settings, problems: list[Words]) -> str | None:
+    """The user's system prompt, or `None` without one or after `problems` were added."""
     if not settings.system_prompt_file:
         return None
     try:
@@ -198,7 +196,7 @@ def _system(settings: Settings, problems: list[Words]) -> str | None:
         return None
 
 
-def _nothing(data: DataSet) -> Problem:
+def _no_items_problem(data: DataSet) -> Problem:
     return Problem.of(
         "No problem is left to ask: {dataset} has {kept}, and those from {pred_start_index} and "
         "{choice_start_index} on are asked.",
@@ -206,17 +204,17 @@ def _nothing(data: DataSet) -> Problem:
     )
 
 
-def _dropped(data: DataSet) -> Sequence[str]:
+def _dropped_notices(data: DataSet) -> Sequence[str]:
     if not data.dropped:
         return ()
-    names = ", ".join(data.dropped[:MOST_NAMED])
-    more = f" and {len(data.dropped) - MOST_NAMED} more" if len(data.dropped) > MOST_NAMED else ""
+    names = ", ".join(data.dropped[:MAX_NAMES])
+    more = f" and {len(data.dropped) - MAX_NAMES} more" if len(data.dropped) > MAX_NAMES else ""
     return (
         f"{counted(len(data.dropped), 'row')} without a mutated program: left out ({names}{more}).",
     )
 
 
 def _label(settings: Settings, items: Sequence[Item]) -> str:
-    n_problems = len({one.problem.id for one in items})
-    what = "prediction and choice" if settings.task == "both" else settings.task
-    return f"{what}, {counted(n_problems, 'problem')}, {counted(len(items), 'call')}"
+    n_problems = len({item.problem.id for item in items})
+    task = "prediction and choice" if settings.task == "both" else settings.task
+    return f"{task}, {counted(n_problems, 'problem')}, {counted(len(items), 'call')}"

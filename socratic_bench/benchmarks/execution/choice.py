@@ -1,4 +1,4 @@
-"""The figures of choice: which of two programs a model prefers, and what comes of it."""
+"""The figures of choice: which of two programs a model prefers, and how well it then answers."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -12,18 +12,18 @@ from socratic_bench.benchmarks.execution.outcomes import (
     Cases,
     Figure,
     ItemOutcome,
-    Readings,
-    by_problem,
-    counts,
-    share,
+    Outcomes,
+    cases_by_problem,
+    count_outcomes,
+    rate,
     with_program,
 )
 from socratic_bench.documents.scalars import Count, keys
 from socratic_bench.types import doc
 
 
-class Picked(Struct, frozen=True, kw_only=True):
-    """Of the decisions for one program, the original or the mutated one."""
+class ChosenFigures(Struct, frozen=True, kw_only=True):
+    """Figures of the decisions for one program, the original or the mutated one."""
 
     correct: Annotated[Figure, doc("right answers, of the decisions for it")]
     reversion: Annotated[
@@ -32,7 +32,7 @@ class Picked(Struct, frozen=True, kw_only=True):
 
 
 class Control(Struct, frozen=True, kw_only=True):
-    """Decisions between two equal programs: what differs from a half there is their position."""
+    """Decisions between two equal programs: a difference from one half is due to their position."""
 
     position_bias: Annotated[Figure, doc("decisions for A, of the readable ones")]
     correct: Annotated[Figure, doc("right answers, of the readable ones")]
@@ -41,7 +41,7 @@ class Control(Struct, frozen=True, kw_only=True):
 
 
 class Choice(Struct, frozen=True, kw_only=True):
-    """What choice came to; all but `outcomes` and `missing` is of readable decisions."""
+    """All figures of choice; all but `outcomes` and `missing` are of readable decisions."""
 
     n_problems: Annotated[Count, doc("problems that were asked")]
     n_runs: Annotated[Count, doc("decisions on each case of a problem")]
@@ -49,8 +49,8 @@ class Choice(Struct, frozen=True, kw_only=True):
     preference_as_a: Annotated[Figure, doc("the same, where the original is A")]
     preference_as_b: Annotated[Figure, doc("the same, where the original is B")]
     correct: Annotated[Figure, doc("right answers, whichever program was chosen")]
-    original: Annotated[Picked, doc("of decisions for the original: OC and OR")]
-    mutated: Annotated[Picked, doc("of decisions for the mutated one: MC and MR")]
+    original: Annotated[ChosenFigures, doc("of decisions for the original: OC and OR")]
+    mutated: Annotated[ChosenFigures, doc("of decisions for the mutated one: MC and MR")]
     position_bias: Annotated[Figure, doc("decisions for A")]
     order_consistency: Annotated[
         Figure,
@@ -63,83 +63,90 @@ class Choice(Struct, frozen=True, kw_only=True):
     ]
 
 
-def choice(some: Readings, items: Sequence[Item]) -> Choice:
-    """Of all calls of choice and of its control; `items` are those that were to be made."""
-    asked = [one for one in items if one.kind == "choice"]
-    played = [one for one in some if one.kind == "choice"]
-    whole = [one for one in played if one.is_whole]
-    by_order = {program: with_program(whole, program) for program in PROGRAMS}
+def choice(outcomes: Outcomes, items: Sequence[Item]) -> Choice:
+    """The figures of choice and of its control; `items` are all calls that were to be made."""
+    choice_items = [item for item in items if item.kind == "choice"]
+    decisions = [outcome for outcome in outcomes if outcome.kind == "choice"]
+    readable = [decision for decision in decisions if decision.is_readable]
+    by_order = {program: with_program(readable, program) for program in PROGRAMS}
     return Choice(
-        n_problems=len({one.problem.id for one in asked}),
-        n_runs=len({one.round for one in asked}),
-        preference=share(preferred_of(whole)),
-        preference_as_a=share(preferred_of(by_order["original"])),
-        preference_as_b=share(preferred_of(by_order["mutated"])),
-        correct=share(right_of(whole)),
-        original=_picked(whole, "original"),
-        mutated=_picked(whole, "mutated"),
-        position_bias=share(first_of(whole)),
-        order_consistency=share(consistent_of(whole)),
-        outcomes=counts(played),
-        missing=len(asked) - len(played),
-        control=_control(some, items),
+        n_problems=len({item.problem.id for item in choice_items}),
+        n_runs=len({item.round for item in choice_items}),
+        preference=rate(preference_cases(readable)),
+        preference_as_a=rate(preference_cases(by_order["original"])),
+        preference_as_b=rate(preference_cases(by_order["mutated"])),
+        correct=rate(right_cases(readable)),
+        original=_chosen_figures(readable, "original"),
+        mutated=_chosen_figures(readable, "mutated"),
+        position_bias=rate(chose_a_cases(readable)),
+        order_consistency=rate(consistency_cases(readable)),
+        outcomes=count_outcomes(decisions),
+        missing=len(choice_items) - len(decisions),
+        control=_control(outcomes, items),
     )
 
 
-def preferred_of(whole: Readings) -> Cases:
+def preference_cases(readable: Outcomes) -> Cases:
     """By problem, whether a decision is for the original program."""
-    return by_problem(whole, lambda one: one.about == "original")
+    return cases_by_problem(readable, lambda decision: decision.answered_program == "original")
 
 
-def first_of(whole: Readings) -> Cases:
+def chose_a_cases(readable: Outcomes) -> Cases:
     """By problem, whether a decision is for A."""
-    return by_problem(whole, lambda one: one.chosen == "A")
+    return cases_by_problem(readable, lambda decision: decision.chosen == "A")
 
 
-def right_of(whole: Readings) -> Cases:
+def right_cases(readable: Outcomes) -> Cases:
     """By problem, whether the answer is right."""
-    return by_problem(whole, lambda one: one.is_right)
+    return cases_by_problem(readable, lambda decision: decision.is_right)
 
 
-def reverted_of(whole: Readings) -> Cases:
-    """By problem, whether an answer that can tell is the other program's output."""
-    return by_problem((one for one in whole if one.can_revert), lambda one: one.is_reversion)
+def reversion_cases(readable: Outcomes) -> Cases:
+    """By problem, whether an answer that can revert is the other program's output."""
+    return cases_by_problem(
+        (decision for decision in readable if decision.can_revert),
+        lambda decision: decision.is_reversion,
+    )
 
 
-def consistent_of(whole: Readings) -> Cases:
-    """By problem, whether the decisions of a case agree, two by two: the first in one order with
+def consistency_cases(readable: Outcomes) -> Cases:
+    """By problem, whether the decisions of a case agree, pair by pair: the first in one order with
     the first in the other.
     """
-    found: dict[tuple[str, int], list[ItemOutcome]] = defaultdict(list)
-    for one in sorted(whole, key=lambda one: one.round):
-        found[one.problem, one.case].append(one)
-    agree: dict[str, list[bool]] = defaultdict(list)
-    for (name, _), some in found.items():
-        orders = (with_program(some, program) for program in PROGRAMS)
-        pairs = zip(*orders, strict=False)
-        agree[name] += [one.about == another.about for one, another in pairs]
-    return agree
+    by_case: dict[tuple[str, int], list[ItemOutcome]] = defaultdict(list)
+    for decision in sorted(readable, key=lambda decision: decision.round):
+        by_case[decision.problem, decision.case].append(decision)
+    cases: dict[str, list[bool]] = defaultdict(list)
+    for (problem, _), decisions in by_case.items():
+        orders = (with_program(decisions, program) for program in PROGRAMS)
+        cases[problem] += [
+            first.answered_program == second.answered_program
+            for first, second in zip(*orders, strict=False)
+        ]
+    return cases
 
 
-def decided_for(whole: Readings, program: Program) -> Readings:
-    """The decisions for a program."""
-    return [one for one in whole if one.about == program]
+def decisions_for(readable: Outcomes, program: Program) -> Outcomes:
+    """The decisions for one program."""
+    return [decision for decision in readable if decision.answered_program == program]
 
 
-def _control(some: Readings, items: Sequence[Item]) -> Control | None:
-    n_asked = sum(one.kind == "control" for one in items)
-    played = [one for one in some if one.kind == "control"]
-    whole = [one for one in played if one.is_whole]
-    if not n_asked:
+def _control(outcomes: Outcomes, items: Sequence[Item]) -> Control | None:
+    n_items = sum(item.kind == "control" for item in items)
+    decisions = [outcome for outcome in outcomes if outcome.kind == "control"]
+    readable = [decision for decision in decisions if decision.is_readable]
+    if not n_items:
         return None
     return Control(
-        position_bias=share(first_of(whole)),
-        correct=share(right_of(whole)),
-        outcomes=counts(played),
-        missing=n_asked - len(played),
+        position_bias=rate(chose_a_cases(readable)),
+        correct=rate(right_cases(readable)),
+        outcomes=count_outcomes(decisions),
+        missing=n_items - len(decisions),
     )
 
 
-def _picked(whole: Readings, program: Program) -> Picked:
-    of_it = decided_for(whole, program)
-    return Picked(correct=share(right_of(of_it)), reversion=share(reverted_of(of_it)))
+def _chosen_figures(readable: Outcomes, program: Program) -> ChosenFigures:
+    decisions = decisions_for(readable, program)
+    return ChosenFigures(
+        correct=rate(right_cases(decisions)), reversion=rate(reversion_cases(decisions))
+    )

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from socratic_bench.benchmarks.execution.answers import ExecutionTurn
 from socratic_bench.benchmarks.execution.choice import Choice, choice
 from socratic_bench.benchmarks.execution.dataset.reading import DataSet
-from socratic_bench.benchmarks.execution.items import Item, Kind, Program, other
+from socratic_bench.benchmarks.execution.items import Item, Kind, Program, other_program
 from socratic_bench.benchmarks.execution.outcomes import Signed
 from socratic_bench.benchmarks.execution.prediction import Prediction, prediction
 from socratic_bench.benchmarks.execution.reasoning import LevelEntry, Turns, levels
@@ -97,8 +97,8 @@ class TurnPart(Part, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, turn: Turn) -> Self:
-        own = ExecutionTurn.of(turn)
-        item, about = own.item, own.about
+        own_turn = ExecutionTurn.of(turn)
+        item, program, answer = own_turn.item, own_turn.answered_program, own_turn.answer
         return cls(
             task=item.kind,
             problem_id=item.problem.id,
@@ -107,11 +107,11 @@ class TurnPart(Part, frozen=True, kw_only=True):
             program=item.program,
             level=item.level,
             test_input=item.call,
-            expected_output=item.output(about),
-            other_output=item.output(other(about)) if item.kind != "control" else None,
+            expected_output=item.output(program),
+            other_output=item.output(other_program(program)) if item.kind != "control" else None,
             can_revert=item.can_revert,
-            chosen=own.answer.chosen if own.answer else None,
-            prediction=own.answer.text if own.answer else None,
+            chosen=answer.chosen if answer else None,
+            prediction=answer.text if answer else None,
         )
 
 
@@ -142,18 +142,18 @@ class RunPart(Part, frozen=True, kw_only=True):
         assert isinstance(sample, ExecutionSample)  # noqa: S101 -- there are no other episodes
         turns = [ExecutionTurn.of(turn) for turn in result.turns]
         compared = [turn for turn in turns if turn.item.kind == "reasoning"]
-        told = [turn.reading for turn in turns if turn.item.kind == "prediction"]
-        chosen = [turn.reading for turn in turns if turn.item.is_choice]
+        predicted = [turn.item_outcome for turn in turns if turn.item.kind == "prediction"]
+        chosen = [turn.item_outcome for turn in turns if turn.item.is_choice]
 
-        def of(*kinds: Kind) -> list[Item]:
-            return [one for one in sample.items if one.kind in kinds]
+        def items_of(*kinds: Kind) -> list[Item]:
+            return [item for item in sample.items if item.kind in kinds]
 
         return cls(
             dataset=_dataset(sample.data),
-            prediction=prediction(told, asked) if (asked := of("prediction")) else None,
-            choice=choice(chosen, asked) if (asked := of("choice", "control")) else None,
-            reasoning=levels(compared, asked, settings, lambda some: _usd(result, some))
-            if (asked := of("reasoning"))
+            prediction=prediction(predicted, items) if (items := items_of("prediction")) else None,
+            choice=choice(chosen, items) if (items := items_of("choice", "control")) else None,
+            reasoning=levels(compared, items, settings, lambda turns: _cost_usd(result, turns))
+            if (items := items_of("reasoning"))
             else None,
         )
 
@@ -174,8 +174,8 @@ def _dataset(data: DataSet) -> DatasetEntry:
     )
 
 
-def _usd(result: RunResult, turns: Turns) -> float | None:
-    """What the calls of these turns cost."""
+def _cost_usd(result: RunResult, turns: Turns) -> float | None:
+    """The cost of these turns, `None` if it is not known."""
     role = result.parts.tested
     billing = Billing.of(result.config, result.parts, result.models, result.prices)
     if not turns or billing.prices(role) is None:

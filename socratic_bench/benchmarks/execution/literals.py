@@ -1,4 +1,4 @@
-"""Python literals, read from what models and data sets say, and compared.
+"""Python literals: read from replies and data sets, and compared.
 
 A literal is what `ast.literal_eval` takes, and besides `set()`, `nan`, `inf`, `math.nan`,
 `float('inf')` and the like. Nothing is evaluated, and texts have a bound.
@@ -12,8 +12,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any, Literal, TypeVar
 
 MAX_CHARACTERS = 65_536
-# What `float(...)` may be called with, case and sign aside.
-_ODD_FLOATS = {"inf": math.inf, "infinity": math.inf, "nan": math.nan}
+# The arguments of `float(...)` that have no literal, without sign and in lower case.
+_SPECIAL_FLOATS = {"inf": math.inf, "infinity": math.inf, "nan": math.nan}
 _COLLECTIONS: Mapping[type[ast.AST], Callable[[list[object]], object]] = {
     ast.List: list,
     ast.Tuple: tuple,
@@ -36,7 +36,7 @@ class LiteralError(ValueError):
 
 def parse_literal(text: str) -> Value:
     """The value of a literal. Raises `LiteralError`."""
-    return _evaluated(_parsed(ast.Expression, text))
+    return _evaluate(_parse(ast.Expression, text))
 
 
 def parse_answer(text: str) -> Value:
@@ -44,13 +44,13 @@ def parse_answer(text: str) -> Value:
 
     Raises `LiteralError`.
     """
-    body = _parsed(ast.Module, text).body
+    body = _parse(ast.Module, text).body
     statement = body[0] if len(body) == 1 else None
     if isinstance(statement, ast.Assert):
-        return _evaluated(_right_side(statement.test))
+        return _evaluate(_right_side(statement.test))
     if isinstance(statement, ast.Expr):
         is_comparison = isinstance(statement.value, ast.Compare)
-        return _evaluated(_right_side(statement.value) if is_comparison else statement.value)
+        return _evaluate(_right_side(statement.value) if is_comparison else statement.value)
     raise LiteralError("it is neither a literal nor an assertion")
 
 
@@ -75,22 +75,23 @@ def compare(answer: Value, expected: Value) -> Comparison:
     return "different"
 
 
-def parsed_as(kind: type[Tree], text: str) -> Tree:
-    """The tree of a program, `ast.Module`, or of an `ast.Expression`. Raises as `ast.parse` does,
-    which warns of odd escapes and numbers on stderr: of a backslash and d, say.
+def parse_python(kind: type[Tree], text: str) -> Tree:
+    """The tree of a program, `ast.Module`, or of an `ast.Expression`. Raises as `ast.parse` does.
+
+    Warnings, such as those of odd escapes, are not printed.
     """
     with _warnings_lock, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = ast.parse(text, mode="exec" if kind is ast.Module else "eval")
-    assert isinstance(found, kind)  # noqa: S101 -- the mode says it
-    return found
+        tree = ast.parse(text, mode="exec" if kind is ast.Module else "eval")
+    assert isinstance(tree, kind)  # noqa: S101 -- the mode says it
+    return tree
 
 
-def _parsed(kind: type[Tree], text: str) -> Tree:
+def _parse(kind: type[Tree], text: str) -> Tree:
     if len(text) > MAX_CHARACTERS:
         raise LiteralError(f"it has more than {MAX_CHARACTERS} characters")
     try:
-        return parsed_as(kind, text.strip())
+        return parse_python(kind, text.strip())
     except (SyntaxError, ValueError, MemoryError, RecursionError, OverflowError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else "it cannot be read"
         raise LiteralError(f"it is no Python: {reason}") from error
@@ -104,7 +105,7 @@ def _right_side(node: ast.AST) -> ast.AST:
             raise LiteralError("it asserts no equality")
 
 
-def _evaluated(node: ast.AST) -> Value:
+def _evaluate(node: ast.AST) -> Value:
     try:
         return _value(node.body if isinstance(node, ast.Expression) else node)
     except (TypeError, RecursionError, OverflowError) as error:
@@ -116,16 +117,16 @@ def _value(node: ast.AST) -> Value:
         case ast.Constant(value=value):
             return value
         case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items):
-            return _COLLECTIONS[type(node)]([_value(one) for one in items])
+            return _COLLECTIONS[type(node)]([_value(item) for item in items])
         case ast.Dict(keys=keys, values=values):
-            return {_key_of(key): _value(one) for key, one in zip(keys, values, strict=True)}
+            return {_dict_key(key): _value(value) for key, value in zip(keys, values, strict=True)}
         case ast.UnaryOp() | ast.BinOp():
             return _number(node)
         case _:
-            return _named(node)
+            return _special_value(node)
 
 
-def _key_of(node: ast.AST | None) -> Value:
+def _dict_key(node: ast.AST | None) -> Value:
     if node is None:
         raise LiteralError("it is no literal: it unpacks another one")
     return _value(node)
@@ -138,7 +139,7 @@ def _number(node: ast.AST) -> int | float | complex:
         sign, node = (-sign if isinstance(node.op, ast.USub) else sign), node.operand
     if isinstance(node, ast.BinOp) and sign == 1:
         return _complex(node)
-    value = _value(node) if isinstance(node, ast.Constant) else _named(node)
+    value = _value(node) if isinstance(node, ast.Constant) else _special_value(node)
     if isinstance(value, bool) or not isinstance(value, int | float | complex):
         raise LiteralError("it is no literal: a sign stands before what is no number")
     return -value if sign < 0 else value
@@ -158,24 +159,24 @@ def _complex(node: ast.BinOp) -> complex:
     raise LiteralError("it is no literal: it has an operator")
 
 
-def _named(node: ast.AST) -> Value:
-    """An empty set, or a float that has no literal."""
+def _special_value(node: ast.AST) -> Value:
+    """An empty set, or a float that is no literal of Python's: inf or nan."""
     match node:
         case ast.Call(func=ast.Name(id="set"), args=[], keywords=[]):
             return set()
         case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=str(text))], keywords=[]):
-            return _odd_float(text.strip())
+            return _special_float(text.strip())
         case ast.Name(id="nan" | "inf" as name):
-            return _ODD_FLOATS[name]
+            return _SPECIAL_FLOATS[name]
         case ast.Attribute(value=ast.Name(id="math"), attr="nan" | "inf" as name):
-            return _ODD_FLOATS[name]
+            return _SPECIAL_FLOATS[name]
         case _:
             raise LiteralError(f"it is no literal: it has a {type(node).__name__}")
 
 
-def _odd_float(text: str) -> float:
+def _special_float(text: str) -> float:
     name = text.removeprefix("-") if text.startswith("-") else text.removeprefix("+")
-    value = _ODD_FLOATS.get(name.lower())
+    value = _SPECIAL_FLOATS.get(name.lower())
     if value is None:
         raise LiteralError(
             "it is no literal: float() is called with something else than inf or nan"
@@ -184,7 +185,7 @@ def _odd_float(text: str) -> float:
 
 
 def _key(value: Value, *, is_strict: bool) -> Hashable:
-    """What equal literals have in common, and no others."""
+    """A key that is the same for equal literals only."""
     match value:
         case bool() | None:
             return value.__class__.__name__, value
@@ -196,14 +197,14 @@ def _key(value: Value, *, is_strict: bool) -> Hashable:
         case set():
             return "set", frozenset(_keys(value, is_strict=is_strict))
         case dict():
-            keys, values = (_keys(ones, is_strict=is_strict) for ones in (value, value.values()))
+            keys, values = (_keys(part, is_strict=is_strict) for part in (value, value.values()))
             return "dict", frozenset(zip(keys, values, strict=True))
         case _:
             return type(value).__name__, str(value) if value is ... else value
 
 
 def _keys(values: Iterable[Value], *, is_strict: bool) -> Iterator[Hashable]:
-    return (_key(one, is_strict=is_strict) for one in values)
+    return (_key(value, is_strict=is_strict) for value in values)
 
 
 def _number_key(value: Any) -> Hashable:  # noqa: ANN401 -- any number

@@ -1,27 +1,19 @@
-"""The metrics of a run: plain shares by name, for gates, sweeps and comparisons."""
+"""The metrics of a run: plain rates by name, for gates, sweeps and comparisons."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from socratic_bench.benchmarks.execution.choice import (
-    consistent_of,
-    decided_for,
-    first_of,
-    preferred_of,
-    reverted_of,
-    right_of,
-)
+from socratic_bench.benchmarks.execution import choice, prediction
 from socratic_bench.benchmarks.execution.items import PROGRAMS, Item
 from socratic_bench.benchmarks.execution.outcomes import (
     Cases,
-    Readings,
-    by_problem,
+    Outcomes,
+    cases_by_problem,
     gap,
-    readings_in,
+    outcomes_in,
     with_program,
 )
-from socratic_bench.benchmarks.execution.prediction import correct_of, passed_of, reversion_of
 from socratic_bench.documents.scalars import FIGURE_PLACES
 from socratic_bench.ports.benchmark import MetricInfo
 
@@ -54,73 +46,77 @@ METRICS = (
 )
 
 
-def summarise(some: Readings) -> dict[str, float | None]:
+def summarise(outcomes: Outcomes) -> dict[str, float | None]:
     """Every metric; those of a task that was not played are null."""
-    cases = cases_of(some)
-    told = {
-        name: _rounded([one for few in found.values() for one in few])
-        for name, found in cases.items()
+    cases = _cases_by_metric(outcomes)
+    rates = {
+        name: _rounded_mean([is_so for values in of_metric.values() for is_so in values])
+        for name, of_metric in cases.items()
     }
-    return {**told, "oc_less_mc": gap(cases["oc"], cases["mc"]).mean}
+    return {**rates, "oc_less_mc": gap(cases["oc"], cases["mc"]).mean}
 
 
-def by_problem_of(document: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+def metrics_by_problem(document: Mapping[str, Any]) -> dict[str, dict[str, float]]:
     """Every metric by problem, of the document of a complete run."""
-    cases = cases_of([*readings_in(document)])
-    told = {
-        name: {problem: sum(few) / len(few) for problem, few in found.items() if few}
-        for name, found in cases.items()
+    cases = _cases_by_metric([*outcomes_in(document)])
+    rates = {
+        name: {
+            problem: sum(values) / len(values) for problem, values in of_metric.items() if values
+        }
+        for name, of_metric in cases.items()
     }
-    both = [problem for problem in told["oc"] if problem in told["mc"]]
-    gaps = {problem: told["oc"][problem] - told["mc"][problem] for problem in both}
-    return {**told, "oc_less_mc": gaps}
+    oc, mc = rates["oc"], rates["mc"]
+    gaps = {problem: oc[problem] - mc[problem] for problem in oc if problem in mc}
+    return {**rates, "oc_less_mc": gaps}
 
 
-def n_problems_of(items: Sequence[Item]) -> dict[str, int]:
-    """Of how many problems each metric can be, by what is asked; replies may leave fewer."""
-    asked = {(one.kind, one.program, one.problem.id) for one in items if one.kind != "reasoning"}
-    predicted = Counter(program for kind, program, _ in asked if kind == "prediction")
-    choice, control = (
-        len({problem for kind, _, problem in asked if kind == wanted})
-        for wanted in ("choice", "control")
+def n_problems_by_metric(items: Sequence[Item]) -> dict[str, int]:
+    """The number of problems that each metric can be of; unreadable replies may leave fewer."""
+    programs = {
+        (item.kind, item.program, item.problem.id) for item in items if item.kind != "reasoning"
+    }
+    predicted = Counter(program for kind, program, _ in programs if kind == "prediction")
+    n_choice, n_control = (
+        len({problem for item_kind, _, problem in programs if item_kind == kind})
+        for kind in ("choice", "control")
     )
-    known = {
+    n_problems = {
         **dict.fromkeys(("oc", "or", "oc_pass_at_1"), predicted["original"]),
         **dict.fromkeys(("mc", "mr", "oc_less_mc", "mc_pass_at_1"), predicted["mutated"]),
-        **dict.fromkeys(("answered", "truncated"), len({problem for *_, problem in asked})),
-        "control_position_bias": control,
+        **dict.fromkeys(("answered", "truncated"), len({problem for *_, problem in programs})),
+        "control_position_bias": n_control,
     }
-    return {one.name: known.get(one.name, choice) for one in METRICS}
+    return {metric.name: n_problems.get(metric.name, n_choice) for metric in METRICS}
 
 
-def cases_of(some: Readings) -> dict[str, Cases]:
-    """What is so or not, by metric and problem."""
-    of_task = [one for one in some if one.kind != "reasoning"]
-    predicted = [one for one in some if one.kind == "prediction"]
+def _cases_by_metric(outcomes: Outcomes) -> dict[str, Cases]:
+    of_tasks = [outcome for outcome in outcomes if outcome.kind != "reasoning"]
+    predicted = [outcome for outcome in outcomes if outcome.kind == "prediction"]
     original, mutated = (with_program(predicted, program) for program in PROGRAMS)
-    decided = [one for one in some if one.kind == "choice" and one.is_whole]
-    control = [one for one in some if one.kind == "control" and one.is_whole]
-    for_original, for_mutated = (decided_for(decided, program) for program in PROGRAMS)
+    decisions = [outcome for outcome in outcomes if outcome.kind == "choice"]
+    decisions = [decision for decision in decisions if decision.is_readable]
+    control = [o for o in outcomes if o.kind == "control" and o.is_readable]
+    for_original, for_mutated = (choice.decisions_for(decisions, program) for program in PROGRAMS)
     return {
-        "oc": correct_of(original),
-        "mc": correct_of(mutated),
-        "or": reversion_of(original),
-        "mr": reversion_of(mutated),
-        "oc_pass_at_1": passed_of(original),
-        "mc_pass_at_1": passed_of(mutated),
-        "answered": by_problem(of_task, lambda one: one.is_whole),
-        "truncated": by_problem(of_task, lambda one: one.outcome == "truncated"),
-        "preference": preferred_of(decided),
-        "choice_correct": right_of(decided),
-        "choice_oc": right_of(for_original),
-        "choice_mc": right_of(for_mutated),
-        "choice_or": reverted_of(for_original),
-        "choice_mr": reverted_of(for_mutated),
-        "position_bias": first_of(decided),
-        "order_consistency": consistent_of(decided),
-        "control_position_bias": first_of(control),
+        "oc": prediction.correct_cases(original),
+        "mc": prediction.correct_cases(mutated),
+        "or": prediction.reversion_cases(original),
+        "mr": prediction.reversion_cases(mutated),
+        "oc_pass_at_1": prediction.pass_cases(original),
+        "mc_pass_at_1": prediction.pass_cases(mutated),
+        "answered": cases_by_problem(of_tasks, lambda outcome: outcome.is_readable),
+        "truncated": cases_by_problem(of_tasks, lambda outcome: outcome.outcome == "truncated"),
+        "preference": choice.preference_cases(decisions),
+        "choice_correct": choice.right_cases(decisions),
+        "choice_oc": choice.right_cases(for_original),
+        "choice_mc": choice.right_cases(for_mutated),
+        "choice_or": choice.reversion_cases(for_original),
+        "choice_mr": choice.reversion_cases(for_mutated),
+        "position_bias": choice.chose_a_cases(decisions),
+        "order_consistency": choice.consistency_cases(decisions),
+        "control_position_bias": choice.chose_a_cases(control),
     }
 
 
-def _rounded(found: Sequence[bool]) -> float | None:
-    return round(sum(found) / len(found), FIGURE_PLACES) if found else None
+def _rounded_mean(values: Sequence[bool]) -> float | None:
+    return round(sum(values) / len(values), FIGURE_PLACES) if values else None

@@ -1,4 +1,4 @@
-"""What one call came to, as figures are made of it: of a turn, or of a stored document."""
+"""Outcomes of calls, and rates of them with intervals that are clustered by problem."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -6,21 +6,31 @@ from typing import Annotated, Any, Literal, get_args
 
 from msgspec import Meta, Struct
 
-from socratic_bench.benchmarks.execution.items import Kind, Letter, Program, other
+from socratic_bench.benchmarks.execution.items import Kind, Letter, Program, other_program
 from socratic_bench.benchmarks.execution.settings import Level
 from socratic_bench.documents.scalars import FIGURE_PLACES, Count, Share
 from socratic_bench.statistics.clusters import clustered
 from socratic_bench.statistics.intervals import Interval, t_interval, wilson_interval
 from socratic_bench.types import doc
 
-# What became of a call: an answer that is right, the other program's, or neither; or none at all.
+# The result of a call: an answer that is right, the other program's, or neither; or no answer.
 Outcome = Literal["correct", "reversion", "other_wrong", "unparsed", "truncated", "refused"]
-WHOLE: tuple[Outcome, ...] = ("correct", "reversion", "other_wrong")
+READABLE: tuple[Outcome, ...] = ("correct", "reversion", "other_wrong")
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+
+Signed = Annotated[float, Meta(ge=-1, le=1)]
+Low = Annotated[float | None, doc("lower limit at 95 %; null for a single problem")]
+High = Annotated[float | None, doc("upper limit at 95 %; null for a single problem")]
+# By problem, whether something is so, once for each call, generation or pair.
+Cases = Mapping[str, Sequence[bool]]
 
 
 class ItemOutcome(Struct, frozen=True, kw_only=True):
-    """See `Item`. `problem` is its id, and has `n_cases`; `chosen` is `None` where nothing was."""
+    """The outcome of one item, whether its turn was just played or is read from a document.
+
+    `problem` is the problem's id, `n_cases` the number of its calls; `chosen` is `None` where
+    nothing was chosen. See `Item` for the rest.
+    """
 
     kind: Kind
     problem: str
@@ -34,15 +44,15 @@ class ItemOutcome(Struct, frozen=True, kw_only=True):
     chosen: Letter | None
 
     @property
-    def about(self) -> Program:
+    def answered_program(self) -> Program:
         """The program whose output was asked for: the one that was shown, or chosen."""
         is_b = self.kind == "choice" and self.chosen == "B"
-        return other(self.program) if is_b else self.program
+        return other_program(self.program) if is_b else self.program
 
     @property
-    def is_whole(self) -> bool:
+    def is_readable(self) -> bool:
         """Whether there is an answer, be it right or wrong."""
-        return self.outcome in WHOLE
+        return self.outcome in READABLE
 
     @property
     def is_right(self) -> bool:
@@ -53,43 +63,11 @@ class ItemOutcome(Struct, frozen=True, kw_only=True):
         return self.outcome == "reversion"
 
 
-Readings = Sequence[ItemOutcome]
-
-
-def with_program(some: Readings, program: Program) -> Readings:
-    """The calls that show one program; those choices in which it is A."""
-    return [one for one in some if one.program == program]
-
-
-def readings_in(document: Mapping[str, Any]) -> Iterator[ItemOutcome]:
-    """Of the document of a complete run, in which no case is missing."""
-    turns = document["turns"]
-    n_cases: dict[str, int] = {}
-    for turn in turns:
-        name = turn["problem_id"]
-        n_cases[name] = max(n_cases.get(name, 0), turn["case"] + 1)
-    for turn in turns:
-        yield ItemOutcome(
-            kind=turn["task"],
-            problem=turn["problem_id"],
-            n_cases=n_cases[turn["problem_id"]],
-            outcome=turn["heuristics"]["outcome"],
-            **{name: turn[name] for name in _ALIKE},
-        )
-
-
-_ALIKE = ("case", "round", "program", "level", "can_revert", "chosen")
-
-
-# From answers to figures: shares with intervals that are clustered by problem.
-
-Signed = Annotated[float, Meta(ge=-1, le=1)]
-Low = Annotated[float | None, doc("lower limit at 95 %; null for a single problem")]
-High = Annotated[float | None, doc("upper limit at 95 %; null for a single problem")]
+Outcomes = Sequence[ItemOutcome]
 
 
 class Figure(Struct, frozen=True, kw_only=True):
-    """A share, and how far it can be trusted: Wilson's interval, clustered by problem."""
+    """A rate with Wilson's interval, clustered by problem."""
 
     value: Annotated[Share | None, doc("the share; null of none")]
     low: Low
@@ -100,7 +78,7 @@ class Figure(Struct, frozen=True, kw_only=True):
 
 
 class Gap(Struct, frozen=True, kw_only=True):
-    """A mean difference of shares within problems: Student's interval over problems."""
+    """A mean difference of rates within problems, with Student's interval over problems."""
 
     mean: Annotated[Signed | None, doc("mean of the differences; null of none")]
     low: Low
@@ -108,38 +86,75 @@ class Gap(Struct, frozen=True, kw_only=True):
     n_problems: Annotated[Count, doc("problems that have both")]
 
 
-# By problem, what is so or not.
-Cases = Mapping[str, Sequence[bool]]
+def with_program(outcomes: Outcomes, program: Program) -> Outcomes:
+    """The calls that show one program; of choices those in which it is A."""
+    return [outcome for outcome in outcomes if outcome.program == program]
 
 
-def share(cases: Cases) -> Figure:
-    """Over all that there is, clustered by problem."""
-    clusters = [[float(one) for one in some] for some in cases.values() if some]
+def outcomes_in(document: Mapping[str, Any]) -> Iterator[ItemOutcome]:
+    """The outcomes in the document of a complete run, in which no case is missing."""
+    turns = document["turns"]
+    n_cases: dict[str, int] = {}
+    for turn in turns:
+        problem = turn["problem_id"]
+        n_cases[problem] = max(n_cases.get(problem, 0), turn["case"] + 1)
+    for turn in turns:
+        yield ItemOutcome(
+            kind=turn["task"],
+            problem=turn["problem_id"],
+            n_cases=n_cases[turn["problem_id"]],
+            outcome=turn["heuristics"]["outcome"],
+            case=turn["case"],
+            round=turn["round"],
+            program=turn["program"],
+            level=turn["level"],
+            can_revert=turn["can_revert"],
+            chosen=turn["chosen"],
+        )
+
+
+def cases_by_problem(
+    outcomes: Iterable[ItemOutcome], is_so: Callable[[ItemOutcome], bool]
+) -> dict[str, list[bool]]:
+    """By problem, the value of `is_so` for each outcome."""
+    cases: dict[str, list[bool]] = defaultdict(list)
+    for outcome in outcomes:
+        cases[outcome.problem].append(is_so(outcome))
+    return cases
+
+
+def count_outcomes(outcomes: Outcomes) -> dict[str, int]:
+    """The number of calls with each outcome."""
+    counter = Counter(outcome.outcome for outcome in outcomes)
+    return {name: counter[name] for name in OUTCOMES}
+
+
+def rate(cases: Cases) -> Figure:
+    """The rate over all cases, clustered by problem."""
+    clusters = [[float(is_so) for is_so in values] for values in cases.values() if values]
     if not clusters:
         return Figure(value=None, low=None, high=None, successes=0, n=0, n_problems=0)
-    found = clustered(clusters)
-    interval = wilson_interval(found)
+    mean = clustered(clusters)
     return Figure(
-        value=round(found.mean, FIGURE_PLACES),
-        **_limits(interval, 0.0, 1.0),
+        value=round(mean.mean, FIGURE_PLACES),
+        **_limits(wilson_interval(mean), 0.0, 1.0),
         successes=sum(map(sum, cases.values())),
-        n=found.n,
-        n_problems=found.n_clusters,
+        n=mean.n,
+        n_problems=mean.n_clusters,
     )
 
 
 def gap(first: Cases, second: Cases) -> Gap:
-    """The first less the second, of problems that have both: the mean of each, then of all."""
-    names = [name for name in first if first[name] and second.get(name)]
-    both = [[_mean(first[name]) - _mean(second[name])] for name in names]
-    if not both:
+    """First minus second over problems that have both: the rate within each, then their mean."""
+    problems = [problem for problem in first if first[problem] and second.get(problem)]
+    differences = [[_mean(first[problem]) - _mean(second[problem])] for problem in problems]
+    if not differences:
         return Gap(mean=None, low=None, high=None, n_problems=0)
-    found = clustered(both)
-    interval = t_interval(found)
+    mean = clustered(differences)
     return Gap(
-        mean=round(found.mean, FIGURE_PLACES),
-        **_limits(interval, -1.0, 1.0),
-        n_problems=found.n_clusters,
+        mean=round(mean.mean, FIGURE_PLACES),
+        **_limits(t_interval(mean), -1.0, 1.0),
+        n_problems=mean.n_clusters,
     )
 
 
@@ -152,19 +167,3 @@ def _limits(interval: Interval | None, least: float, most: float) -> dict[str, f
         return {"low": None, "high": None}
     low, high = max(least, interval.low), min(most, interval.high)
     return {"low": round(low, FIGURE_PLACES), "high": round(high, FIGURE_PLACES)}
-
-
-def by_problem(
-    some: Iterable[ItemOutcome], is_so: Callable[[ItemOutcome], bool]
-) -> dict[str, list[bool]]:
-    """Whether it is so, of each."""
-    found: dict[str, list[bool]] = defaultdict(list)
-    for one in some:
-        found[one.problem].append(is_so(one))
-    return found
-
-
-def counts(some: Readings) -> dict[str, int]:
-    """How many there are of each outcome."""
-    found = Counter(one.outcome for one in some)
-    return {outcome: found[outcome] for outcome in OUTCOMES}

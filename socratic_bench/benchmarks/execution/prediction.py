@@ -1,4 +1,6 @@
-"""The figures of prediction: OC, MC, OR, MR and what stands beside them."""
+"""The figures of prediction: OC, MC, OR, MR and related rates, also by group of problems."""
+
+from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,22 +15,22 @@ from socratic_bench.benchmarks.execution.outcomes import (
     Figure,
     Gap,
     ItemOutcome,
-    Readings,
-    by_problem,
-    counts,
+    Outcomes,
+    cases_by_problem,
+    count_outcomes,
     gap,
-    share,
+    rate,
     with_program,
 )
 from socratic_bench.documents.scalars import Count, keys
 from socratic_bench.types import doc
 
-# Lines of code up to which a problem counts to a group.
-LINES = (5, 10, 20)
+# Upper limits, in lines of code, of the groups of problems by length.
+GROUP_LINES = (5, 10, 20)
 
 
-class Shown(Struct, frozen=True, kw_only=True):
-    """Of one program of each problem, the original or the mutated one."""
+class ProgramFigures(Struct, frozen=True, kw_only=True):
+    """Figures of one program of each problem, the original or the mutated one."""
 
     correct: Annotated[
         Figure, doc("generations all of whose answers are right, of the readable ones")
@@ -52,7 +54,7 @@ class Shown(Struct, frozen=True, kw_only=True):
 
 
 class Slice(Struct, frozen=True, kw_only=True):
-    """The problems that have something in common."""
+    """Figures of the problems that have a property in common."""
 
     by: Annotated[str, doc("difficulty, mutation_type or lines")]
     value: Annotated[str, doc("what they have in common")]
@@ -66,22 +68,54 @@ class Slice(Struct, frozen=True, kw_only=True):
 
 
 class Prediction(Struct, frozen=True, kw_only=True):
-    """What prediction came to."""
+    """All figures of prediction."""
 
     n_problems: Annotated[Count, doc("problems that were asked")]
     n_generations: Annotated[Count, doc("times that each was asked")]
-    original: Annotated[Shown, doc("with the original program: OC and OR")]
-    mutated: Annotated[Shown, doc("with the mutated program: MC and MR")]
+    original: Annotated[ProgramFigures, doc("with the original program: OC and OR")]
+    mutated: Annotated[ProgramFigures, doc("with the mutated program: MC and MR")]
     correct_gap: Annotated[Gap, doc("OC less MC within problems")]
     skipped_reversion: Annotated[Count, doc("problems in which no case can tell a reversion")]
     slices: Annotated[list[Slice], doc("the same of problems that are alike")]
 
 
+def prediction(outcomes: Outcomes, items: Sequence[Item]) -> Prediction:
+    """The figures of prediction; `items` are all calls that were to be made."""
+    problems = {item.problem.id: item.problem for item in items}
+    n_items = Counter(item.program for item in items)
+    revertible = {item.problem.id for item in items if item.can_revert}
+    original, mutated = (with_program(outcomes, program) for program in PROGRAMS)
+    return Prediction(
+        n_problems=len(problems),
+        n_generations=len({item.round for item in items}),
+        original=program_figures(original, n_items["original"]),
+        mutated=program_figures(mutated, n_items["mutated"]),
+        correct_gap=gap(correct_cases(original), correct_cases(mutated)),
+        skipped_reversion=len(problems) - len(revertible),
+        slices=[*_slices(outcomes, [*problems.values()])],
+    )
+
+
+def program_figures(outcomes: Outcomes, n_items: int) -> ProgramFigures:
+    """The figures of the calls with one program, of `n_items` that were to be made."""
+    readable = [outcome for outcome in outcomes if outcome.is_readable]
+    revertible = [outcome for outcome in readable if outcome.can_revert]
+    return ProgramFigures(
+        correct=rate(correct_cases(outcomes)),
+        reversion=rate(reversion_cases(outcomes)),
+        pass_at_1=rate(pass_cases(outcomes)),
+        correct_cases=rate(cases_by_problem(readable, lambda outcome: outcome.is_right)),
+        reversion_cases=rate(cases_by_problem(revertible, lambda outcome: outcome.is_reversion)),
+        outcomes=count_outcomes(outcomes),
+        missing=n_items - len(outcomes),
+    )
+
+
 class Generation(Struct, frozen=True):
-    """All cases of a problem, asked once of one program; those that are missing lack."""
+    """The outcomes of all cases of a problem, asked once of one program; some may be missing."""
 
     problem: str
-    cases: Readings
+    cases: Outcomes
 
     @property
     def is_played(self) -> bool:
@@ -89,98 +123,91 @@ class Generation(Struct, frozen=True):
 
     @property
     def is_readable(self) -> bool:
-        return self.is_played and all(one.is_whole for one in self.cases)
+        return self.is_played and all(case.is_readable for case in self.cases)
 
     @property
     def is_right(self) -> bool:
-        return self.is_played and all(one.is_right for one in self.cases)
+        return self.is_played and all(case.is_right for case in self.cases)
 
     @property
     def can_revert(self) -> bool:
-        return self.is_readable and any(one.can_revert for one in self.cases)
+        return self.is_readable and any(case.can_revert for case in self.cases)
 
     @property
     def is_reversion(self) -> bool:
-        return all(one.is_reversion for one in self.cases if one.can_revert)
+        return all(case.is_reversion for case in self.cases if case.can_revert)
 
 
-def shown(some: Readings, n_items: int) -> Shown:
-    """Of the calls with one program, of `n_items` that were to be made."""
-    whole = [one for one in some if one.is_whole]
-    told = [one for one in whole if one.can_revert]
-    return Shown(
-        correct=share(correct_of(some)),
-        reversion=share(reversion_of(some)),
-        pass_at_1=share(passed_of(some)),
-        correct_cases=share(by_problem(whole, lambda one: one.is_right)),
-        reversion_cases=share(by_problem(told, lambda one: one.is_reversion)),
-        outcomes=counts(some),
-        missing=n_items - len(some),
-    )
-
-
-def correct_of(some: Readings) -> Cases:
+def correct_cases(outcomes: Outcomes) -> Cases:
     """By problem, whether a readable generation is right."""
-    return _each(some, lambda one: one.is_readable, lambda one: one.is_right)
-
-
-def reversion_of(some: Readings) -> Cases:
-    """By problem, whether a readable generation that can tell is a reversion."""
-    return _each(some, lambda one: one.can_revert, lambda one: one.is_reversion)
-
-
-def passed_of(some: Readings) -> Cases:
-    """By problem, whether a generation is right, readable or not."""
-    return _each(some, lambda one: one.is_played, lambda one: one.is_right)
-
-
-def prediction(some: Readings, items: Sequence[Item]) -> Prediction:
-    """Of all calls of prediction; `items` are those that were to be made."""
-    problems = {one.problem.id: one.problem for one in items}
-    n_items = Counter(one.program for one in items)
-    tellable = {one.problem.id for one in items if one.can_revert}
-    original, mutated = (with_program(some, name) for name in PROGRAMS)
-    return Prediction(
-        n_problems=len(problems),
-        n_generations=len({one.round for one in items}),
-        original=shown(original, n_items["original"]),
-        mutated=shown(mutated, n_items["mutated"]),
-        correct_gap=gap(correct_of(original), correct_of(mutated)),
-        skipped_reversion=len(problems) - len(tellable),
-        slices=[*_slices(some, [*problems.values()])],
+    return _generation_cases(
+        outcomes, lambda generation: generation.is_readable, lambda generation: generation.is_right
     )
 
 
-def _slices(some: Readings, problems: Sequence[Problem]) -> Iterator[Slice]:
+def reversion_cases(outcomes: Outcomes) -> Cases:
+    """By problem, whether a readable generation that can revert is a reversion."""
+    return _generation_cases(
+        outcomes,
+        lambda generation: generation.can_revert,
+        lambda generation: generation.is_reversion,
+    )
+
+
+def pass_cases(outcomes: Outcomes) -> Cases:
+    """By problem, whether a generation is right, readable or not."""
+    return _generation_cases(
+        outcomes, lambda generation: generation.is_played, lambda generation: generation.is_right
+    )
+
+
+def _generation_cases(
+    outcomes: Outcomes,
+    is_counted: Callable[[Generation], bool],
+    is_so: Callable[[Generation], bool],
+) -> Cases:
+    generations: dict[tuple[str, int], list[ItemOutcome]] = defaultdict(list)
+    for outcome in outcomes:
+        generations[outcome.problem, outcome.round].append(outcome)
+    cases: dict[str, list[bool]] = defaultdict(list)
+    for (problem, _), of_generation in generations.items():
+        generation = Generation(problem, of_generation)
+        if is_counted(generation):
+            cases[problem].append(is_so(generation))
+    return cases
+
+
+def _slices(outcomes: Outcomes, problems: Sequence[Problem]) -> Iterator[Slice]:
     for by, value_of in SLICED_BY.items():
         groups: dict[str, set[str]] = defaultdict(set)
         for problem in problems:
             if (value := value_of(problem)) is not None:
                 groups[value].add(problem.id)
         for value, ids in sorted(groups.items()):
-            yield _slice(by, value, len(ids), [one for one in some if one.problem in ids])
+            in_group = [outcome for outcome in outcomes if outcome.problem in ids]
+            yield _slice(by, value, len(ids), in_group)
 
 
-def _slice(by: str, value: str, n_problems: int, some: Readings) -> Slice:
-    original, mutated = (with_program(some, name) for name in PROGRAMS)
+def _slice(by: str, value: str, n_problems: int, outcomes: Outcomes) -> Slice:
+    original, mutated = (with_program(outcomes, program) for program in PROGRAMS)
     return Slice(
         by=by,
         value=value,
         n_problems=n_problems,
-        oc=share(correct_of(original)),
-        mc=share(correct_of(mutated)),
-        or_=share(reversion_of(original)),
-        mr=share(reversion_of(mutated)),
+        oc=rate(correct_cases(original)),
+        mc=rate(correct_cases(mutated)),
+        or_=rate(reversion_cases(original)),
+        mr=rate(reversion_cases(mutated)),
     )
 
 
-def _lines(problem: Problem) -> str:
-    n = problem.n_lines
-    if n is None:
-        n = sum(bool(line.strip()) for line in problem.code.splitlines())
+def _line_group(problem: Problem) -> str:
+    n_lines = problem.n_lines
+    if n_lines is None:
+        n_lines = sum(bool(line.strip()) for line in problem.code.splitlines())
     low = 1
-    for high in LINES:
-        if n <= high:
+    for high in GROUP_LINES:
+        if n_lines <= high:
             return f"{low:02d} to {high:02d}"
         low = high + 1
     return f"{low} or more"
@@ -189,19 +216,5 @@ def _lines(problem: Problem) -> str:
 SLICED_BY: Mapping[str, Callable[[Problem], str | None]] = {
     "difficulty": lambda problem: problem.difficulty,
     "mutation_type": lambda problem: problem.mutation.mutation_type if problem.mutation else None,
-    "lines": _lines,
+    "lines": _line_group,
 }
-
-
-def _each(
-    some: Readings, counts_in: Callable[[Generation], bool], is_so: Callable[[Generation], bool]
-) -> Cases:
-    made: dict[tuple[str, int], list[ItemOutcome]] = defaultdict(list)
-    for one in some:
-        made[one.problem, one.round].append(one)
-    found: dict[str, list[bool]] = defaultdict(list)
-    for (problem, _), cases in made.items():
-        generation = Generation(problem, cases)
-        if counts_in(generation):
-            found[problem].append(is_so(generation))
-    return found

@@ -1,4 +1,4 @@
-"""Levels of reasoning side by side: figures, tokens, money, time, and differences to the lowest."""
+"""Levels of reasoning compared: figures, tokens, cost, latency, and differences to the lowest."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -7,9 +7,14 @@ from typing import Annotated
 from msgspec import Struct
 
 from socratic_bench.benchmarks.execution.answers import ExecutionTurn
-from socratic_bench.benchmarks.execution.items import LEVELS, Item, Program, sentence
-from socratic_bench.benchmarks.execution.outcomes import Cases, Gap, Readings, gap, with_program
-from socratic_bench.benchmarks.execution.prediction import Shown, correct_of, reversion_of, shown
+from socratic_bench.benchmarks.execution.items import LEVELS, Item, Program, reasoning_sentence
+from socratic_bench.benchmarks.execution.outcomes import Cases, Gap, Outcomes, gap, with_program
+from socratic_bench.benchmarks.execution.prediction import (
+    ProgramFigures,
+    correct_cases,
+    program_figures,
+    reversion_cases,
+)
 from socratic_bench.benchmarks.execution.sampling import level_tokens
 from socratic_bench.benchmarks.execution.settings import Level, Settings
 from socratic_bench.documents.scalars import Amount, Count
@@ -17,12 +22,12 @@ from socratic_bench.documents.usage import sum_usage
 from socratic_bench.types import doc
 
 Turns = Sequence[ExecutionTurn]
-# What a level's calls have cost, in USD; `None` if that is not known.
-Priced = Callable[[Turns], float | None]
+# The cost of turns, in USD; `None` if it is not known.
+TurnsCost = Callable[[Turns], float | None]
 
 
 class LevelGaps(Struct, frozen=True, kw_only=True):
-    """A level's figures less those of the lowest one, within problems."""
+    """A level's figures minus those of the lowest one, within problems."""
 
     oc: Annotated[Gap, doc("right on the original program")]
     mc: Annotated[Gap, doc("right on the mutated program")]
@@ -41,8 +46,8 @@ class LevelEntry(Struct, frozen=True, kw_only=True):
             "for that of this name; null: it is not asked to think"
         ),
     ]
-    original: Annotated[Shown, doc("with the original program: OC and OR")]
-    mutated: Annotated[Shown, doc("with the mutated program: MC and MR")]
+    original: Annotated[ProgramFigures, doc("with the original program: OC and OR")]
+    mutated: Annotated[ProgramFigures, doc("with the mutated program: MC and MR")]
     to_lowest: Annotated[LevelGaps | None, doc("less the lowest level; null of that itself")]
     mean_output_tokens: Annotated[
         Amount | None, doc("output tokens of one reply; null if not known")
@@ -52,43 +57,47 @@ class LevelEntry(Struct, frozen=True, kw_only=True):
 
 
 def levels(
-    turns: Turns, items: Sequence[Item], settings: Settings, priced: Priced
+    turns: Turns, items: Sequence[Item], settings: Settings, cost_usd: TurnsCost
 ) -> list[LevelEntry]:
-    """Each level, the lowest one first."""
-    return [_entry(level, turns, items, settings, priced) for level in LEVELS]
+    """An entry for each level, the lowest one first."""
+    return [_entry(level, turns, items, settings, cost_usd) for level in LEVELS]
 
 
 def _entry(
-    level: Level, turns: Turns, items: Sequence[Item], settings: Settings, priced: Priced
+    level: Level, turns: Turns, items: Sequence[Item], settings: Settings, cost_usd: TurnsCost
 ) -> LevelEntry:
-    own = [one for one in turns if one.item.level == level]
-    read = [one.reading for one in own]
-    asked = Counter(one.program for one in items if one.level == level)
-    usages = [turn.reply.usage for turn in own]
-    used = None if None in usages else sum_usage(usages)
+    at_level = [turn for turn in turns if turn.item.level == level]
+    outcomes = [turn.item_outcome for turn in at_level]
+    n_items = Counter(item.program for item in items if item.level == level)
+    usages = [turn.reply.usage for turn in at_level]
+    usage = None if None in usages else sum_usage(usages)
     return LevelEntry(
         level=level,
-        sentence=sentence(level),
+        sentence=reasoning_sentence(level),
         thinking_budget_tokens=level_tokens(settings, level),
-        original=shown(with_program(read, "original"), asked["original"]),
-        mutated=shown(with_program(read, "mutated"), asked["mutated"]),
-        to_lowest=None if level == LEVELS[0] else _gaps(turns, read),
-        mean_output_tokens=round(used.output_tokens / len(own), 2) if used and own else None,
-        mean_latency_ms=_mean([turn.reply.latency_ms for turn in own]),
-        cost_usd=priced(own),
+        original=program_figures(with_program(outcomes, "original"), n_items["original"]),
+        mutated=program_figures(with_program(outcomes, "mutated"), n_items["mutated"]),
+        to_lowest=None if level == LEVELS[0] else _gaps_to_lowest(turns, outcomes),
+        mean_output_tokens=(
+            round(usage.output_tokens / len(at_level), 2) if usage and at_level else None
+        ),
+        mean_latency_ms=_mean([turn.reply.latency_ms for turn in at_level]),
+        cost_usd=cost_usd(at_level),
     )
 
 
-def _gaps(turns: Turns, own: Readings) -> LevelGaps:
-    lowest = [one.reading for one in turns if one.item.level == LEVELS[0]]
+def _gaps_to_lowest(turns: Turns, outcomes: Outcomes) -> LevelGaps:
+    lowest = [turn.item_outcome for turn in turns if turn.item.level == LEVELS[0]]
 
-    def between(of: Callable[[Readings], Cases], program: Program) -> Gap:
-        return gap(of(with_program(own, program)), of(with_program(lowest, program)))
+    def difference(cases_of: Callable[[Outcomes], Cases], program: Program) -> Gap:
+        return gap(
+            cases_of(with_program(outcomes, program)), cases_of(with_program(lowest, program))
+        )
 
     return LevelGaps(
-        oc=between(correct_of, "original"),
-        mc=between(correct_of, "mutated"),
-        mr=between(reversion_of, "mutated"),
+        oc=difference(correct_cases, "original"),
+        mc=difference(correct_cases, "mutated"),
+        mr=difference(reversion_cases, "mutated"),
     )
 
 

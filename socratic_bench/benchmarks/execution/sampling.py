@@ -1,4 +1,4 @@
-"""How the model under test is asked to generate, by task and level of reasoning."""
+"""The generation settings of an item, by task and level of reasoning, and mistakes in them."""
 
 from collections.abc import Iterator
 
@@ -16,17 +16,17 @@ from socratic_bench.settings.table import table
 # By level, the budget of thinking. A model that has levels of effort instead is asked for the one
 # of this name: see `socratic_bench.models.bedrock.request`.
 THINKING_TOKENS: dict[Level, int] = {"low": 1024, "medium": 2048, "high": 4096}
-# Ways to ask for thinking that are the same at several levels.
-_ALIKE: dict[ThinkingForm, str] = {
+# Forms of thinking by which several levels send the same request, and these levels.
+_SAME_AT: dict[ThinkingForm, str] = {
     "nova": "medium and high",
     "reasoning_config": "low, medium and high",
 }
-# Less room for the reply itself is told.
-LITTLE_ROOM = 1000
+# With fewer tokens for the reply itself there is a notice.
+MIN_REPLY_TOKENS = 1000
 
 
 class TaskSettings(Struct, frozen=True):
-    """One task's settings of a call, by the names of `Settings`; `None`: not given."""
+    """The generation settings of one task; `name` is its prefix in `Settings`."""
 
     name: str
     max_tokens: int
@@ -35,21 +35,25 @@ class TaskSettings(Struct, frozen=True):
 
 
 class Sampling(Struct, frozen=True):
-    """`temperature_if_taken` is sent to models that take one; the one in `config` always is."""
+    """How an item's reply is generated.
+
+    `temperature_if_taken` is sent only to models that take a temperature; the one in `config` is
+    always sent.
+    """
 
     config: GenerateConfig
     temperature_if_taken: float | None
 
 
-def task_settings(settings: Settings) -> Iterator[TaskSettings]:
-    """Of the tasks that are played."""
+def _played_tasks(settings: Settings) -> Iterator[TaskSettings]:
+    """The settings of each task that is played."""
     names = {"pred": settings.task != "choice" or settings.compare_reasoning}
     names |= {"choice": settings.task != "prediction"}
     return (_settings_of(settings, name) for name, is_played in names.items() if is_played)
 
 
 def sampling_of(settings: Settings, item: Item) -> Sampling:
-    """How one item is asked for."""
+    """The generation settings of one item."""
     task = _settings_of(settings, "choice" if item.is_choice else "pred")
     budget, bound = settings.thinking_budget_tokens, task.max_tokens
     if item.kind == "reasoning":
@@ -73,11 +77,11 @@ def level_tokens(settings: Settings, level: Level) -> int | None:
     return THINKING_TOKENS[level] if settings.comparison_thinking and can_think else None
 
 
-def problems_of(settings: Settings) -> Iterator[Problem]:
-    """What is wrong with them together."""
-    yield from _idle_problems(settings)
+def sampling_problems(settings: Settings) -> Iterator[Problem]:
+    """Settings that contradict each other."""
+    yield from _unused_problems(settings)
     thinks = settings.thinking_budget_tokens is not None
-    for task in task_settings(settings):
+    for task in _played_tasks(settings):
         if task.temperature is not None and task.top_p is not None:
             yield Problem.of(
                 f"{{{task.name}_temperature}} and {{{task.name}_top_p}}: models refuse both in one "
@@ -95,11 +99,11 @@ def problems_of(settings: Settings) -> Iterator[Problem]:
         )
 
 
-def notices_of(settings: Settings) -> Iterator[str]:
-    """What people should know of them before they read a result."""
+def sampling_notices(settings: Settings) -> Iterator[str]:
+    """What users should know about the settings before they read a result."""
     budget = settings.thinking_budget_tokens
-    for task in task_settings(settings):
-        if budget is not None and task.max_tokens - budget < LITTLE_ROOM:
+    for task in _played_tasks(settings):
+        if budget is not None and task.max_tokens - budget < MIN_REPLY_TOKENS:
             yield (
                 f"Thinking may take {budget} of {task.max_tokens} tokens, which leaves "
                 f"{task.max_tokens - budget} for a reply: some may be cut off."
@@ -112,18 +116,18 @@ def _level_notices(settings: Settings) -> Iterator[str]:
     family = family_of(settings.model)
     if level_tokens(settings, "low") is None:
         yield "Levels of reasoning differ by their words alone: the model is not asked to think."
-    elif family and family.thinking in _ALIKE:
+    elif family and family.thinking in _SAME_AT:
         yield (
-            f"The model is asked to think alike at {_ALIKE[family.thinking]} reasoning: these "
+            f"The model is asked to think alike at {_SAME_AT[family.thinking]} reasoning: these "
             "differ by their words and by the bound of a reply."
         )
 
 
-def _idle_problems(settings: Settings) -> Iterator[Problem]:
-    """Settings of what is not played."""
+def _unused_problems(settings: Settings) -> Iterator[Problem]:
+    """Settings that are given for something that is not played."""
     declared = table(Settings)
     budget = settings.thinking_budget_tokens or 0
-    for name in _idle(settings):
+    for name in _unused_names(settings):
         value, default = getattr(settings, name), declared[name].default
         # A bound that is not given follows from other settings.
         is_derived = name.endswith("max_tokens") and value in (
@@ -149,9 +153,9 @@ _WITHOUT = {
 }
 
 
-def _idle(settings: Settings) -> Iterator[str]:
+def _unused_names(settings: Settings) -> Iterator[str]:
     names = [name for name in settings.__struct_fields__ if name.partition("_")[0] in _WITHOUT]
-    played = {task.name for task in task_settings(settings)}
+    played = {task.name for task in _played_tasks(settings)}
     for name in names:
         is_levels = settings.task == "choice" and name in ("pred_num_problems", "pred_reasoning")
         group = name.partition("_")[0]
@@ -161,12 +165,12 @@ def _idle(settings: Settings) -> Iterator[str]:
 
 
 def _settings_of(settings: Settings, name: str) -> TaskSettings:
-    def own(what: str) -> float | None:
-        found: float | None = getattr(settings, f"{name}_{what}")
-        return getattr(settings, what) if found is None else found
+    def value_of(setting: str) -> float | None:
+        value: float | None = getattr(settings, f"{name}_{setting}")
+        return getattr(settings, setting) if value is None else value
 
-    bound: int = getattr(settings, f"{name}_max_tokens")
-    return TaskSettings(name, bound, own("temperature"), own("top_p"))
+    max_tokens: int = getattr(settings, f"{name}_max_tokens")
+    return TaskSettings(name, max_tokens, value_of("temperature"), value_of("top_p"))
 
 
 def _thinking_problems(settings: Settings, task: TaskSettings) -> Iterator[Problem]:

@@ -17,7 +17,7 @@ from socratic_bench.benchmarks.execution.literals import (
     MAX_CHARACTERS,
     LiteralError,
     parse_literal,
-    parsed_as,
+    parse_python,
 )
 from socratic_bench.concurrency import convert
 
@@ -192,7 +192,7 @@ def _sides(condition: str) -> tuple[str, str] | None:
     """Left and right of `call == literal`, as they are written."""
     text = condition.strip().removeprefix("assert ").strip()
     try:
-        tree = parsed_as(ast.Expression, text).body
+        tree = parse_python(ast.Expression, text).body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return None
     if not (isinstance(tree, ast.Compare) and [*map(type, tree.ops)] == [ast.Eq]):
