@@ -3,8 +3,7 @@
 # make test   runs the test suite
 # make check  format, lint, types, layers
 # make coverage  how much of the code the tests reach
-# make schemas  writes the JSON Schemas of documents, made from their types
-# make docs   writes the tables of flags and variables, in the documents and for --help
+# make docs   writes the tables of flags, variables and keys, in the documents and for --help
 # make test-report  opens a report in Chromium, which is installed where apt-get can do it
 # make torture  kills, storms of failures, odd verdicts by the thousand, and every variant of a fault
 # make reliability  plays every fault for every role, and writes what happens into docs/reliability.md
@@ -27,7 +26,7 @@ RUNNER_VARIABLES := RUNNER_DEFAULT_TURNS RUNNER_JUDGE_MODEL RUNNER_STUDENT_MODEL
 	RUNNER_S3_BUCKET RUNNER_S3_PREFIX RUNNER_S3_KMS_KEY_ID AWS_REGION AWS_DEFAULT_REGION
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-report test test-report coverage schemas docs torture reliability check lint requirements audit validity oracles bench clean
+.PHONY: help demo demo-report test test-report coverage docs torture reliability check lint requirements audit validity oracles bench clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile image.mk
@@ -84,9 +83,7 @@ test-report: $(VENV)/.browser
 
 docs: $(VENV)/.dev
 	@PYTHONPATH=. $(BIN)/python tools/tables.py
-
-schemas: $(VENV)/.run
-	@PYTHONPATH=. $(BIN)/python tools/schemas.py
+	@PYTHONPATH=. $(BIN)/python tools/key_tables.py
 
 torture: $(VENV)/.dev
 	@$(BIN)/python -m pytest -n auto -q -m "torture or not torture" tests/torture

@@ -10,7 +10,7 @@ from .stored_runs import NO_LABELS, YES_BY, read_matches
 
 if TYPE_CHECKING:
     from socratic_bench.documents.calibration import CalibrationDocument
-    from socratic_bench.documents.result import RunResult
+    from socratic_bench.documents.run import RunResult
     from socratic_bench.errors import Words
     from socratic_bench.runs import CancelToken
     from socratic_bench.studies.calibrate.calibrating import Calibration, CalibrationRequest

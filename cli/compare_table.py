@@ -9,7 +9,7 @@ from socratic_bench.documents.comparison import (
     Difference,
     FigureDifference,
 )
-from socratic_bench.documents.estimates import Estimate, Mean
+from socratic_bench.documents.sweep import Estimate, Mean
 from socratic_bench.studies.compare.contenders import told
 from socratic_bench.types import counted
 

@@ -1,6 +1,6 @@
 """What people see of a correction on stderr."""
 
-from socratic_bench.documents.correction import Corrected, CorrectionDocument, Estimated
+from socratic_bench.documents.calibration import Corrected, CorrectionDocument, Estimated
 from socratic_bench.statistics.quantiles import is_available
 from socratic_bench.types import counted
 

@@ -22,7 +22,7 @@ HINT = "socratic-runner emulator --help lists the flags and the faults."
 
 def main(words: Sequence[str]) -> int:
     """Serve until SIGHUP, SIGINT or SIGTERM; the one document says where."""
-    from socratic_bench.documents.command import EmulatorDocument
+    from socratic_bench.documents.doctor import EmulatorDocument
     from socratic_bench.emulator import MODEL_IDS, Settings, parse_fault, serve
     from socratic_bench.errors import UsageError
 

@@ -10,8 +10,8 @@ from .stored_runs import RUNS, WHICH_RUNS, add_runs
 
 if TYPE_CHECKING:
     from socratic_bench.benchmarks import RunConfig
-    from socratic_bench.documents.judgings import JudgingsDryRun
-    from socratic_bench.documents.result import RunResult
+    from socratic_bench.documents.comparison import JudgingsDryRun
+    from socratic_bench.documents.run import RunResult
     from socratic_bench.errors import Words
     from socratic_bench.runs import CancelToken
     from socratic_bench.studies.rejudge.preparing import Rejudging

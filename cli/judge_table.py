@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from socratic_bench.documents.judgings import Changed, Figure, JudgingsDocument, JudgingsDryRun
+from socratic_bench.documents.comparison import Changed, Figure, JudgingsDocument, JudgingsDryRun
 from socratic_bench.types import counted
 
 from .output import plain, say

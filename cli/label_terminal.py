@@ -12,7 +12,7 @@ from .signals import SignalledError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from socratic_bench.documents.label import Label
+    from socratic_bench.documents.calibration import Label
     from socratic_bench.studies.calibrate.labelling import Labelling
     from socratic_bench.studies.labels.session import Question
 

@@ -11,12 +11,12 @@ from .flags import add_switches
 if TYPE_CHECKING:
     from socratic_bench.benchmarks import RunConfig
     from socratic_bench.catalogue.prices import PriceTable
-    from socratic_bench.documents.command import ModelEntry
+    from socratic_bench.documents.doctor import ModelEntry
 
 
 def main(words: Sequence[str]) -> int:
     """Print the models that may be tested, with what they take and cost."""
-    from socratic_bench.documents.command import ModelList
+    from socratic_bench.documents.doctor import ModelList
 
     from .output import print_document
 
@@ -75,7 +75,7 @@ def _names(config: "RunConfig", *, is_whole: bool) -> Iterable[str]:
 
 def _entry(name: str, config: "RunConfig", table: "PriceTable") -> "ModelEntry":
     from socratic_bench.catalogue.models import capabilities_of, family_of
-    from socratic_bench.documents.command import ModelEntry
+    from socratic_bench.documents.doctor import ModelEntry
     from socratic_bench.emulator import MODEL_IDS
 
     family, prices = family_of(name), table.of(name, config.region)

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.documents import encode
-from socratic_bench.documents.plain import plain_keys
+from socratic_bench.documents.encoding import plain_keys
 from socratic_bench.errors import BenchError, UsageError, in_short
 from socratic_bench.redaction import redact
 from socratic_bench.types import Json, clean
@@ -21,7 +21,7 @@ from socratic_bench.types import Json, clean
 from . import signals, stdout, terminal
 
 if TYPE_CHECKING:
-    from socratic_bench.documents.error import ErrorEntry
+    from socratic_bench.documents.document import ErrorEntry
     from socratic_bench.ports.parts import Parts
 
 # A wait that is longer is told of.
@@ -185,7 +185,7 @@ def _shown(text: str) -> str:
 
 def print_failure(error: BenchError) -> None:
     """The document and the words of a command other than `run` that came to nothing."""
-    from socratic_bench.documents.error import ErrorDocument, ErrorEntry
+    from socratic_bench.documents.document import ErrorDocument, ErrorEntry
 
     document = ErrorDocument(end_reason=error.end_reason, error=ErrorEntry.of(error))
     print_document(document, error=error)
@@ -195,11 +195,11 @@ def print_failed_run(
     error: BenchError, config: RunConfig | None = None, *, pretty: bool = False, brief: bool = False
 ) -> None:
     """The document and the words of a run that never came to be."""
-    from socratic_bench.documents.run import RunDocument, brief_keys
+    from socratic_bench.documents.run import RunDocument
 
     name = config.benchmark if config else DEFAULT_BENCHMARK
     document = RunDocument.unstarted(error, name, _parts(name), config)
-    printed = brief_keys(document) if brief else document.printed
+    printed = document.brief if brief else document.printed
     print_document(printed, error=error, pretty=pretty)
 
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from socratic_bench.documents.cost import CostEntry
-from socratic_bench.documents.place import Place
-from socratic_bench.documents.result import RunResult
+from socratic_bench.documents.document import Place
+from socratic_bench.documents.run import RunResult
 from socratic_bench.errors import ENDINGS
 from socratic_bench.models.events import AttemptBegan, CallEvent, CallRetries, CallWaits
 from socratic_bench.ports.benchmark import Benchmark, Sample

@@ -11,7 +11,7 @@ from .arguments import Parser, parse_strictly
 from .stored_runs import WHICH_RUNS, add_judging, add_output, add_runs, calling_flags_of
 
 if TYPE_CHECKING:
-    from socratic_bench.documents.correction import CorrectionDocument
+    from socratic_bench.documents.calibration import CorrectionDocument
     from socratic_bench.documents.judge_status import StoredCalibration
     from socratic_bench.documents.report import ReportDocument
     from socratic_bench.errors import Words

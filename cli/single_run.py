@@ -7,8 +7,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks import RunConfig
-from socratic_bench.documents.error import ErrorEntry
-from socratic_bench.documents.result import RunResult
+from socratic_bench.documents.document import ErrorEntry
+from socratic_bench.documents.run import RunResult
 from socratic_bench.errors import ENDINGS, BenchError, InternalError, Problem, Words
 from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.ports.store import Entry

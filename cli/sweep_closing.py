@@ -4,9 +4,8 @@ it took, and where it is kept.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from socratic_bench.documents.agreement import SCORE, Agreement
-from socratic_bench.documents.estimates import Mean
-from socratic_bench.documents.sweep import Group, SweepDocument
+from socratic_bench.documents.jury import SCORE, Agreement
+from socratic_bench.documents.sweep import Group, Mean, SweepDocument
 from socratic_bench.statistics import agreement
 from socratic_bench.statistics.quantiles import is_available
 from socratic_bench.studies.sweep.means import danger

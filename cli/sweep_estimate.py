@@ -6,7 +6,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from socratic_bench.documents.sweep_dry_run import SweepDryRun
+from socratic_bench.documents.dry_run import SweepDryRun
 from socratic_bench.errors import ENDINGS
 from socratic_bench.runs import CancelToken, in_time
 from socratic_bench.studies.sweep.forecast import forecast_sweep

@@ -8,7 +8,7 @@ from .arguments import Parser, parse_strictly
 from .stored_runs import add_output
 
 if TYPE_CHECKING:
-    from socratic_bench.documents.validation import FileEntry, ValidationDocument
+    from socratic_bench.documents.doctor import FileEntry, ValidationDocument
 
 
 def main(words: Sequence[str]) -> int:

@@ -10,7 +10,7 @@ from socratic_bench.version import VERSION as __version__  # noqa: N811 -- the c
 TYPE_CHECKING = False  # the module of that name takes longer to import than all that is here
 if TYPE_CHECKING:
     from socratic_bench.benchmarks import RunConfig
-    from socratic_bench.documents.result import RunResult
+    from socratic_bench.documents.run import RunResult
     from socratic_bench.errors import BenchError, UsageError
     from socratic_bench.models.rate_limiter import RateTarget, RateTargets
     from socratic_bench.runs import CancelToken, run
@@ -38,7 +38,7 @@ _HOMES = {
     "RateTarget": "socratic_bench.models.rate_limiter",
     "RateTargets": "socratic_bench.models.rate_limiter",
     "RunConfig": "socratic_bench.benchmarks",
-    "RunResult": "socratic_bench.documents.result",
+    "RunResult": "socratic_bench.documents.run",
     "Services": "socratic_bench.runs.services",
     "UsageError": "socratic_bench.errors",
     "run": "socratic_bench.runs",

@@ -16,12 +16,11 @@ from typing import Any
 from msgspec.structs import fields
 
 from socratic_bench import RunConfig, RunResult
-from socratic_bench.documents.schemas import KINDS, load_schema
 from socratic_bench.errors import ENDINGS
 from socratic_bench.storage.keys import RunKeys
 from tests.command import OFFLINE, Outcome, environment, run
 from tests.in_process import played
-from tests.schemas import breaches
+from tests.schemas import KINDS, breaches, schema
 
 FILE = Path(__file__).parent / "data" / "contract.json"
 MAX_DEPTH = 12
@@ -34,8 +33,8 @@ Paths = dict[str, str]
 def contract() -> Contract:
     """All of it: schemas and documents key path by key path, words of the command, the library."""
     return {
-        "schemas": {kind: schema_paths(load_schema(kind)) for kind in KINDS},
-        "required": {kind: required_keys(load_schema(kind)) for kind in KINDS},
+        "schemas": {kind: schema_paths(schema(kind)) for kind in KINDS},
+        "required": {kind: required_keys(schema(kind)) for kind in KINDS},
         "documents": documents(),
         "command": command(),
         "endings": {

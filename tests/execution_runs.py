@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from socratic_bench import RunConfig
 from socratic_bench.benchmarks import load_benchmark
-from socratic_bench.documents.kinds import Documents
+from socratic_bench.documents.schema import Documents
 from socratic_bench.emulator import simulation
 from socratic_bench.studies.sweep.settings import SweepSettings
 from tests.command import ROOT

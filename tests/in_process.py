@@ -21,9 +21,9 @@ from cli.stored_runs import calling_flags_of
 from cli.sweep_display import display_for
 from socratic_bench import RunConfig
 from socratic_bench.documents import encode
-from socratic_bench.documents.error import ErrorDocument, ErrorEntry
-from socratic_bench.documents.plain import plain_keys
-from socratic_bench.documents.result import RunResult
+from socratic_bench.documents.document import ErrorDocument, ErrorEntry
+from socratic_bench.documents.encoding import plain_keys
+from socratic_bench.documents.run import RunResult
 from socratic_bench.emulator import MODEL_IDS
 from socratic_bench.errors import BenchError
 from socratic_bench.runs import CancelToken, perform, prepare, run

@@ -15,7 +15,7 @@ from msgspec import Meta, field
 from msgspec.structs import replace
 
 from socratic_bench import RunConfig, UsageError, run
-from socratic_bench.documents.scalars import Share
+from socratic_bench.documents.document import Share
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.ports.benchmark import (
     Benchmark,

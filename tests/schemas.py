@@ -7,10 +7,10 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.validators import extend
 
-from socratic_bench.documents.generation import schema_of
-from socratic_bench.documents.kinds import COMMON
-from socratic_bench.documents.schemas import contract_keys, load_schema
+from socratic_bench.benchmarks import RunConfig, load_benchmark
+from socratic_bench.documents.schema import COMMON, Documents, schema_of
 from socratic_bench.ports.parts import Parts
+from socratic_bench.studies.sweep.settings import SweepSettings
 
 _TYPES: Mapping[type, frozenset[str]] = {
     str: frozenset(("string",)),
@@ -24,6 +24,16 @@ _OF_SEVERAL = frozenset(("anyOf", "description"))
 Found = Iterator[Any] | None
 
 
+DOCUMENTS = Documents(load_benchmark("socratic"), RunConfig, SweepSettings)
+KINDS = sorted(DOCUMENTS.kinds)
+
+
+@cache
+def schema(kind: str) -> dict[str, Any]:
+    """The schema of a kind of document of the default benchmark."""
+    return DOCUMENTS.schema(kind)
+
+
 def breaches(kind: str, document: object, parts: Parts | None = None) -> list[str]:
     """Where a document breaks the schema of its kind, or that of the benchmark with these parts."""
     return [
@@ -34,12 +44,7 @@ def breaches(kind: str, document: object, parts: Parts | None = None) -> list[st
 
 @cache
 def _validator(kind: str, parts: Parts | None) -> Any:
-    # That the published ones are schemas at all is looked at once, in tests/test_cli_run.py.
-    found: Any = load_schema(kind)
-    if parts:
-        found = schema_of(kind, COMMON[kind], parts, promised=contract_keys(kind))
-        Draft202012Validator.check_schema(found)
-    return _Validator(found)
+    return _Validator(schema_of(kind, COMMON[kind], parts) if parts else schema(kind))
 
 
 def _plainly_fits(value: object, schema: Any) -> bool:

@@ -137,7 +137,7 @@ from typing import Annotated
 from msgspec import Meta, ValidationError, defstruct
 
 from socratic_bench.concurrency import convert, decode
-from socratic_bench.documents.plain import typed
+from socratic_bench.documents.encoding import typed
 
 Some = Annotated[int, Meta(ge=0, extra_json_schema={"x": []})] | None
 sys.setswitchinterval(1e-6)

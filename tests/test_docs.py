@@ -23,7 +23,6 @@ from socratic_bench.benchmarks.socratic.metrics import summarise
 from socratic_bench.benchmarks.socratic.student.model import MAX_TOKENS
 from socratic_bench.benchmarks.socratic.turn import SocraticTurn
 from socratic_bench.documents.journal import TTL_MAX_S
-from socratic_bench.documents.schemas import KINDS
 from socratic_bench.emulator import MODEL_IDS, Emulator
 from socratic_bench.emulator.faults import KINDS as FAULT_KINDS
 from socratic_bench.errors import ENDINGS
@@ -41,7 +40,8 @@ from socratic_bench.types import Completion, Message
 from tests import ports
 from tests.fakes import PATIENCE_S
 from tests.fronted import Front
-from tools import schemas
+from tests.schemas import KINDS
+from tools import key_tables
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -606,7 +606,7 @@ def test_the_waits_and_bounds_of_s3_are_those_of_the_program() -> None:
 
 
 def test_the_tables_of_the_document_are_those_that_its_types_make() -> None:
-    assert schemas.page() == RUNNER, "make schemas"
+    assert key_tables.page() == RUNNER, "make docs"
 
 
 def test_every_kind_of_document_is_named() -> None:

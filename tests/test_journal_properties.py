@@ -8,13 +8,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from socratic_bench.concurrency import convert
+from socratic_bench.documents.encoding import plain
 from socratic_bench.documents.journal import (
     Answered,
     FailedAttemptEntry,
     JournalEntry,
     StoredCompletion,
 )
-from socratic_bench.documents.plain import plain
 from socratic_bench.errors import UsageError
 from socratic_bench.journal import ReplayLog
 from socratic_bench.storage.folder_journal import FolderJournals

@@ -23,7 +23,7 @@ from socratic_bench.benchmarks.socratic.scenarios.scenario import (
     Scenario,
     own_sentences,
 )
-from socratic_bench.documents.plain import plain_keys
+from socratic_bench.documents.encoding import plain_keys
 from socratic_bench.errors import UsageError
 from tests.scenario_files import LESSON, builtin, check, float_example, unbalanced, write
 

@@ -19,8 +19,7 @@ from msgspec.structs import replace
 from socratic_bench import Gate, RunConfig, RunResult, UsageError, run
 from socratic_bench.benchmarks import BENCHMARKS, load_benchmark
 from socratic_bench.documents.cost import CostEntry
-from socratic_bench.documents.scalars import Share
-from socratic_bench.documents.schemas import load_schema
+from socratic_bench.documents.document import Share
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.ports.benchmark import (
     Benchmark,
@@ -40,6 +39,7 @@ from socratic_bench.types import CallKey, Message, Request, Role
 from tests import command
 from tests.command import CLAUDE, ROOT, account
 from tests.fakes import RUBRIC, FakeBedrock, answer, breaches, refusal, scored, stored
+from tests.schemas import schema
 
 GOLDEN = {"What is 2 + 2?": "4", "Which is the capital of France?": "Paris"}
 NOVA = "amazon.nova-premier-v1:0"
@@ -554,7 +554,7 @@ def test_its_own_settings_are_read_told_and_stored(added, fresh, tmp_path):
 
 READ_BACK = """
 import sys
-from socratic_bench.documents.plain import plain_keys, read
+from socratic_bench.documents.encoding import plain_keys, read
 from socratic_bench.documents.run import RunDocument
 inputs = plain_keys(read(sys.stdin.buffer.read(), RunDocument, "stdin"))["inputs"]
 print(inputs["answers_sha256"], inputs["runner_version"])
@@ -581,7 +581,7 @@ def test_a_document_of_another_benchmark_has_none_of_its_settings(added):
     shown = command.run("schema", "run", env=added.env, cwd=added.root).document
 
     assert "closeness" not in shown["$defs"]["Inputs"]["properties"]
-    assert shown == load_schema("run")
+    assert shown == schema("run")
 
 
 def test_help_and_tables_tell_whose_flags_they_are(added):

@@ -15,7 +15,7 @@ import boto3
 import pytest
 
 from socratic_bench.documents import encode
-from socratic_bench.documents.error import ErrorEntry
+from socratic_bench.documents.document import ErrorEntry
 from socratic_bench.errors import BenchError, UsageError
 from socratic_bench.redaction import MASK, known_secrets, learn_headers, look_again, redact
 from tests.command import (

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from socratic_bench.benchmarks import load_benchmark
+from socratic_bench.documents.encoding import read
 from socratic_bench.documents.files import TurnFile
-from socratic_bench.documents.plain import read
 from socratic_bench.errors import UsageError
 from socratic_bench.studies.compare.stored_run import read_run
 from tests.command import run

@@ -18,7 +18,7 @@ from pages import filled_in
 from cli.flags import STORED, table_rows
 from cli.options import Options
 from socratic_bench.benchmarks import BENCHMARKS, RunConfig
-from socratic_bench.documents.report_rows import RunRecord, TurnRecord, VerdictRecord
+from socratic_bench.documents.report import RunRecord, TurnRecord, VerdictRecord
 from socratic_bench.errors import Problem
 from socratic_bench.models.bedrock.error_table import ERROR_KINDS
 from socratic_bench.setting import GROUPS

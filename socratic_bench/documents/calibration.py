@@ -2,11 +2,21 @@
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
-from socratic_bench.documents.error import ErrorEntry
-from socratic_bench.documents.scalars import Amount, Count, Model, RunId, Sha256, Share, Timestamp
-from socratic_bench.documents.schemas import Document
+from socratic_bench.documents.document import (
+    Amount,
+    Count,
+    Document,
+    ErrorEntry,
+    Model,
+    RunId,
+    Sha256,
+    Share,
+    Timestamp,
+    Turns,
+)
+from socratic_bench.documents.sweep import Survival
 from socratic_bench.documents.usage import ActorUsage
 from socratic_bench.types import EndReason, doc
 
@@ -224,3 +234,165 @@ class CalibrationDocument(Document, frozen=True, kw_only=True):
     completed_at: Timestamp
     notices: Annotated[list[str], doc("what a reader should know")]
     error: Annotated[ErrorEntry | None, doc("what cut it short; null: nothing did")]
+
+
+# What `socratic-runner correct` prints: figures as judged, corrected by labels, and of labels.
+
+Limit = Annotated[
+    float | None,
+    doc("of the 95 % interval, clustered by dialogue; null with one dialogue, or where value is"),
+]
+Reason = Annotated[str | None, doc("why there is no value; null where there is one")]
+
+
+class Estimated(Struct, frozen=True, kw_only=True):
+    """A figure with its interval."""
+
+    value: Annotated[float | None, doc("null where it is not known; reason says why")]
+    low: Limit = None
+    high: Limit = None
+    n: Annotated[Count, doc("turns that it is made of")]
+    n_dialogues: Annotated[Count, doc("dialogues that they are of")]
+    reason: Reason = None
+
+
+class Corrected(Struct, frozen=True, kw_only=True):
+    """The judge's figure, corrected by labels."""
+
+    value: Annotated[float | None, doc("null where it is not known; reason says why")]
+    low: Limit = None
+    high: Limit = None
+    method: Annotated[
+        Literal["prediction-powered", "rogan-gladen"], doc("of a mean, or of a rate of yes")
+    ]
+    tuning: Annotated[
+        Share | None, doc("lambda: how much of the judge's figure it took; null of rogan-gladen")
+    ] = None
+    n_labels: Annotated[Count, doc("labelled turns that it is made of")]
+    n_labelled_dialogues: Annotated[Count, doc("dialogues that they are of")]
+    reason: Reason = None
+    flags: Annotated[
+        list[Literal["labels_of_others", "outside_labelled_range"]],
+        doc(
+            "labels_of_others: too few labels are of this model, so that those of all "
+            "models correct it; outside_labelled_range: its mean verdict is beyond every verdict "
+            "that was labelled"
+        ),
+    ]
+
+
+class ThreeWays(Struct, frozen=True, kw_only=True):
+    """One figure of a model, three ways."""
+
+    as_judged: Annotated[Estimated, doc("over all judged turns")]
+    corrected: Annotated[Corrected, doc("the same, corrected by labels")]
+    of_labels: Annotated[Estimated, doc("by labels of this model's turns alone")]
+
+
+class Times(Struct, frozen=True, kw_only=True):
+    """A time to an event, over the dialogues of a model."""
+
+    as_judged: Annotated[Survival, doc("by the judge's scores, over all dialogues")]
+    of_labels: Annotated[
+        Survival | None,
+        doc("by labels, over dialogues that are labelled whole; null: reason says why"),
+    ]
+    n_whole: Annotated[Count, doc("dialogues of which every turn is labelled")]
+    reason: Reason = None
+
+
+class CorrectedModel(Struct, frozen=True, kw_only=True):
+    """The runs of one model."""
+
+    model: Model
+    n_runs: Annotated[int, Meta(ge=1, description="complete runs, each a dialogue")]
+    n_labelled: Annotated[Count, doc("labelled turns with a known probability")]
+    n_labelled_dialogues: Annotated[Count, doc("dialogues that they are of")]
+    figures: Annotated[dict[str, ThreeWays], doc("means of scores and rates of yes, by name")]
+    times: Annotated[
+        dict[str, Times],
+        doc("times to an event, by metric; nothing corrects them but whole dialogues"),
+    ] = field(default_factory=dict)
+
+
+class CorrectionDocument(Document, frozen=True, kw_only=True):
+    """Figures of stored runs, three ways."""
+
+    kind: Literal["correction"] = "correction"
+    judge: Annotated[CalibratedJudge, doc("who judged all of these runs, and how")]
+    n_runs: Annotated[Count, doc("complete runs")]
+    n_labels: Annotated[Count, doc("labelled turns, of these runs or of others")]
+    n_without_probability: Annotated[
+        Count, doc("labelled turns that correct nothing: drawn nobody knows how")
+    ]
+    models: Annotated[list[CorrectedModel], doc("by name")]
+
+
+# A label, what a person says of one reply, is a line of JSONL or a row of CSV; and their count.
+
+Words = Annotated[str, Meta(min_length=1)]
+
+
+class PrecedingMessage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Something that was said before the labelled reply."""
+
+    role: Annotated[
+        Literal["user", "assistant"],
+        doc("assistant: who gave the labelled reply; user: the other speaker"),
+    ]
+    text: Annotated[str, doc("the words")]
+
+
+class Label(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What one person says of one reply. The reply is named by run_id and turn, or stands here with
+    what it answers, or both.
+    """
+
+    labeller: Annotated[Words, doc("who labelled it: a name, or several in one")]
+    dialogue: Annotated[
+        Words | None, doc("id of the dialogue, by which labels are clustered; null: its run_id")
+    ] = None
+    run_id: Annotated[Words | None, doc("the run that the reply is of")] = None
+    turn: Annotated[Turns | None, doc("index of the turn there, from 0")] = None
+    author: Annotated[Words | None, doc("who gave the reply: the id of a model, or a person")] = (
+        None
+    )
+    history: Annotated[
+        tuple[PrecedingMessage, ...], doc("what was said before prompt, oldest first")
+    ] = ()
+    prompt: Annotated[str | None, doc("what the reply answers")] = None
+    reply: Annotated[str | None, doc("the labelled reply")] = None
+    scores: Annotated[dict[str, float], doc("points by dimension of the rubric")] = field(
+        default_factory=dict
+    )
+    events: Annotated[dict[str, bool], doc("yes or no, by what was asked of the reply")] = field(
+        default_factory=dict
+    )
+    reasons: Annotated[dict[str, str], doc("why, by dimension or event")] = field(
+        default_factory=dict
+    )
+    probability: Annotated[
+        Annotated[float, Meta(gt=0, le=1)] | None,
+        doc(
+            "the probability with which the turn was drawn for labelling; null: not "
+            "known, so that the label calibrates a judge and corrects no figure"
+        ),
+    ] = None
+
+    @property
+    def cluster(self) -> str:
+        """Whose replies are alike: those of one dialogue."""
+        return self.dialogue or self.run_id or ""
+
+
+class LabellingDocument(Document, frozen=True, kw_only=True):
+    """How far labelling has come."""
+
+    kind: Literal["labelling"] = "labelling"
+    file: Annotated[str, doc("where the labels are")]
+    labeller: Annotated[str, doc("who labelled")]
+    rubric: Annotated[str, doc("by which edition")]
+    n_runs: Annotated[Count, doc("runs that turns were drawn from")]
+    n_turns: Annotated[Count, doc("turns that could be drawn")]
+    n_drawn: Annotated[Count, doc("turns that were drawn")]
+    n_labelled: Annotated[Count, doc("turns of which every question is answered")]

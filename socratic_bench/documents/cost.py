@@ -18,7 +18,7 @@ from socratic_bench.catalogue.prices import (
     dearest_usd,
     price,
 )
-from socratic_bench.documents.scalars import USD_PLACES, Amount, Count, Share, keys
+from socratic_bench.documents.document import USD_PLACES, Amount, Count, Share, keys
 from socratic_bench.documents.usage import RoleUsage, sum_usage
 from socratic_bench.ports.parts import Parts
 from socratic_bench.settings import CoreConfig

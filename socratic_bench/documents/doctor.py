@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from socratic_bench.documents.error import ErrorEntry
-from socratic_bench.documents.scalars import Amount, Count, Model
-from socratic_bench.documents.schemas import Document
+from socratic_bench.catalogue.models import Capabilities
+from socratic_bench.catalogue.prices import PriceSource, Rates
+from socratic_bench.documents.document import Amount, Count, Document, ErrorEntry, Model
 from socratic_bench.errors import CheckName, CheckResult, CheckStatus
 from socratic_bench.types import Milliseconds, Tokens, doc
 
@@ -98,3 +98,65 @@ class DoctorDocument(Document, frozen=True, kw_only=True):
     def all_checks(self) -> Sequence[CheckEntry]:
         """Those of the account and stores, and those of the models."""
         return [*self.checks, *(check for model in self.models for check in model.checks)]
+
+
+# What `socratic-runner validate` prints: what is wrong with files, each by itself and together.
+
+
+class FileEntry(Struct, frozen=True, kw_only=True):
+    """What was found in one file."""
+
+    file: Annotated[str, doc("path of the file, as it was given")]
+    file_kind: Annotated[
+        str,
+        doc(
+            "what it was read as: plan, prompts, prices, or what the benchmark calls "
+            "a file of its own"
+        ),
+    ]
+    ok: Annotated[bool, doc("whether there is nothing to mend in it")]
+    problems: Annotated[list[str], doc("each with its place in the file and reason")]
+
+
+class ValidationDocument(Document, frozen=True, kw_only=True):
+    """What is wrong with files, found without a call."""
+
+    kind: Literal["validation"] = "validation"
+    ok: Annotated[bool, doc("whether there is nothing to mend")]
+    n_problems: Annotated[Count, doc("problems in all")]
+    files: Annotated[list[FileEntry], doc("what was found in each")]
+    problems: Annotated[list[str], doc("what no single file is to blame for")]
+
+
+# What commands other than `run` print of themselves.
+
+
+class EmulatorDocument(Document, frozen=True, kw_only=True):
+    """Where the embedded endpoint listens."""
+
+    kind: Literal["emulator"] = "emulator"
+    endpoint_url: Annotated[str, doc("base URL")]
+    model_ids: Annotated[list[str], doc("the models that it simulates")]
+
+
+class ModelEntry(Struct, frozen=True, kw_only=True):
+    """What is known of a model without a call."""
+
+    model_id: Annotated[str, doc("Bedrock model id, profile id or ARN")]
+    allowed: Annotated[bool, doc("whether it may be tested as things are set")]
+    embedded: Annotated[bool, doc("whether --offline plays it, with no account")]
+    family: Annotated[str | None, doc("null if it is not known, and taken for a modern one")]
+    capabilities: Annotated[Capabilities, doc("what it takes")]
+    prices: Annotated[
+        dict[str, Rates] | None,
+        doc("USD per million tokens, by service tier; null if they are not known"),
+    ]
+
+
+class ModelList(Document, frozen=True, kw_only=True):
+    """The models that may be tested."""
+
+    kind: Literal["models"] = "models"
+    region: Annotated[str | None, doc("the region that prices are for")]
+    price_source: Annotated[PriceSource, doc("where the prices come from")]
+    models: Annotated[list[ModelEntry], doc("each with what is known of it")]

@@ -1,32 +1,35 @@
 """The document of a dry run: expected usage, cost and time, their range, and the assumptions."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
-from socratic_bench.catalogue.prices import PriceTable
-from socratic_bench.documents.cost import Billing, CostEntry
-from socratic_bench.documents.error import ErrorEntry
-from socratic_bench.documents.expected_jurors import ExpectedJuror
-from socratic_bench.documents.scalars import (
+from socratic_bench.catalogue.prices import PriceSource, PriceTable
+from socratic_bench.documents.cost import Billing, CostEntry, role_usd
+from socratic_bench.documents.document import (
     TIME_PLACES,
     Amount,
     BenchmarkName,
     Count,
+    Document,
+    ErrorEntry,
     Model,
+    Seed,
     SeedEntry,
     keys,
     part,
 )
-from socratic_bench.documents.schemas import Document
+from socratic_bench.documents.sweep import AxisValues, CostUsd, Value
 from socratic_bench.documents.usage import CallUsage, RoleUsage, sum_usage
 from socratic_bench.errors import BenchError
 from socratic_bench.ports.benchmark import Benchmark, Episode, EpisodeResult, Length
 from socratic_bench.ports.parts import Part
 from socratic_bench.settings import CoreConfig
 from socratic_bench.turns import Turn
-from socratic_bench.types import JUDGE, Completion, Role, doc
+from socratic_bench.types import JUDGE, Completion, EndReason, Role, doc
 
 
 class Expectation(Struct, frozen=True):
@@ -82,7 +85,7 @@ class Bound(Struct, frozen=True, kw_only=True):
     duration_seconds: Annotated[Amount, doc("seconds that it would take")]
 
     @classmethod
-    def of(cls, billing: Billing, expectation: Expectation) -> "Bound":
+    def of(cls, billing: Billing, expectation: Expectation) -> Bound:
         cost = CostEntry.of(billing, expectation.tallies)
         total = cost.roles["total"] if cost else None
         return cls(
@@ -99,7 +102,7 @@ class BudgetCheck(Struct, frozen=True, kw_only=True):
     covers_high: Annotated[bool, doc("whether it covers the high cost")]
 
     @classmethod
-    def of(cls, config: CoreConfig, high: Expectation) -> "BudgetCheck | None":
+    def of(cls, config: CoreConfig, high: Expectation) -> BudgetCheck | None:
         if config.max_cost_usd is None:
             return None
         covers = high.episode_result.end_reason != "budget" and not high.lacks_closing
@@ -114,9 +117,7 @@ class DeadlineCheck(Struct, frozen=True, kw_only=True):
     covers_high: Annotated[bool, doc("whether it covers the longest time")]
 
     @classmethod
-    def of(
-        cls, config: CoreConfig, expected: Mapping[Length, Expectation]
-    ) -> "DeadlineCheck | None":
+    def of(cls, config: CoreConfig, expected: Mapping[Length, Expectation]) -> DeadlineCheck | None:
         if config.deadline_s is None:
             return None
         return cls(
@@ -137,7 +138,7 @@ class Replies(Struct, frozen=True, kw_only=True):
     high_tokens: Annotated[Amount | None, doc("if replies are long; null: no calls")]
 
     @classmethod
-    def of(cls, role: Role, forecast: Forecast) -> "Replies":
+    def of(cls, role: Role, forecast: Forecast) -> Replies:
         return cls(
             source="emulator" if forecast.emulated else "assumed",
             low_tokens=_mean_output(forecast.expected["short"].calls[role]),
@@ -168,7 +169,7 @@ class Assumptions(Struct, frozen=True, kw_only=True):
     notes: Annotated[list[str], doc("the other assumptions, a sentence each")]
 
     @classmethod
-    def of(cls, models: Mapping[Role, str | None], forecast: Forecast) -> "Assumptions":
+    def of(cls, models: Mapping[Role, str | None], forecast: Forecast) -> Assumptions:
         used = {role: model for role, model in models.items() if model}
         return cls(
             replies={role: Replies.of(role, forecast) for role in used},
@@ -228,7 +229,7 @@ class DryRunDocument(Document, frozen=True, kw_only=True):
         *,
         models: Mapping[Role, str | None],
         prices: PriceTable | None,
-    ) -> "DryRunDocument":
+    ) -> DryRunDocument:
         parts = benchmark.parts
         billing = Billing.of(config, parts, models, prices)
         likely = forecast.expected["likely"]
@@ -276,4 +277,182 @@ NOTES = (
         "models reply with texts of an assumed length, and nothing is known of what they refuse."
     ),
     "A cache entry outlives the time between two turns.",
+)
+
+
+# What each juror of a run would take.
+
+Usd = Annotated[Amount | None, doc("USD; null if a price is not known")]
+
+
+class ExpectedJuror(Struct, frozen=True, kw_only=True):
+    """Calls, tokens and money of one juror."""
+
+    model: Model
+    usage: Annotated[CallUsage, doc("its tokens and calls, as expected")]
+    cost_usd: Annotated[Usd, doc("USD as expected; null if a price is not known")]
+    low_usd: Annotated[Usd, doc("USD if replies are short; null as above")]
+    high_usd: Annotated[Usd, doc("USD if replies are long; null as above")]
+
+    @classmethod
+    def of(
+        cls, model_id: str, billing: Billing, calls: Mapping[Length, Sequence[Completion]]
+    ) -> ExpectedJuror:
+        """By the judge's calls, if replies have a length, of which its own count."""
+        own = {
+            length: [call for call in made if call.model_id == model_id]
+            for length, made in calls.items()
+        }
+        return cls(
+            model=model_id,
+            usage=CallUsage.of_all([RoleUsage(completions=tuple(own["likely"]))]),
+            cost_usd=role_usd(billing, JUDGE, own["likely"]),
+            low_usd=role_usd(billing, JUDGE, own["short"]),
+            high_usd=role_usd(billing, JUDGE, own["long"]),
+        )
+
+
+# The document of a sweep's dry run: what all its cells would take, together and by axis.
+
+PerMinute = Annotated[int, Meta(ge=1)]
+
+
+class Extent(Struct, frozen=True, kw_only=True):
+    """What cells would take if replies are of one length."""
+
+    usage: Annotated[CallUsage, doc("tokens and calls of all roles")]
+    cost_usd: CostUsd
+    duration_seconds: Annotated[Amount, doc("seconds that they would take")]
+
+
+class ExpectedGroup(Struct, frozen=True, kw_only=True):
+    """The cells that have one value of an axis."""
+
+    value: Annotated[Value, doc("of the axis; null: the setting's default")]
+    n_cells: Annotated[Count, doc("cells that there are")]
+    usage: Annotated[CallUsage, doc("tokens and calls of all roles, as expected")]
+    cost_usd: CostUsd
+    low_usd: Annotated[CostUsd, doc("USD if replies are short; null as above")]
+    high_usd: Annotated[CostUsd, doc("USD if replies are long; null as above")]
+
+
+class ExpectedThroughput(Struct, frozen=True, kw_only=True):
+    """What a model would be sent in a region, by all actors."""
+
+    model: Model
+    region: Annotated[str | None, doc("where it is asked; null if none is set")]
+    requests: Annotated[Count, doc("requests, as expected")]
+    tokens: Annotated[Count, doc("input and output tokens, as expected")]
+    target_rpm: Annotated[PerMinute | None, doc("the most requests in any minute; null: no target")]
+    target_tpm: Annotated[PerMinute | None, doc("the most tokens in any minute; null: no target")]
+    seconds_at_targets: Annotated[
+        Amount | None, doc("seconds until the last is sent at the targets; null: none")
+    ]
+
+
+class CachingSaves(Struct, frozen=True, kw_only=True):
+    """USD with prompt caching and without, as expected."""
+
+    with_usd: Annotated[CostUsd, doc("USD with prompt caching; null as above")]
+    without_usd: Annotated[CostUsd, doc("USD with --no-prompt-cache; null as above")]
+
+
+class FlexSaves(Struct, frozen=True, kw_only=True):
+    """What the tier flex would make of the calls of the models under test; it may be slower."""
+
+    cost_usd: Annotated[
+        CostUsd, doc("USD in all, if flex served those that have a price for it; null: none has")
+    ]
+    unpriced: Annotated[list[str], doc("models under test without a known price at flex")]
+
+
+class SweepBudget(Struct, frozen=True, kw_only=True):
+    """Whether a budget is enough."""
+
+    max_cost_usd: Annotated[float, Meta(gt=0, description="USD, the budget")]
+    spent_usd: Annotated[Amount, doc("USD that cells cost which ended before")]
+    covers_expected: Annotated[bool, doc("whether the rest covers the expected cost")]
+    covers_high: Annotated[bool, doc("whether the rest covers the high cost")]
+
+
+class SweepDeadline(Struct, frozen=True, kw_only=True):
+    """Whether a deadline is late enough."""
+
+    deadline_s: Annotated[float, Meta(gt=0, description="seconds, the deadline")]
+    covers_expected: Annotated[bool, doc("whether it covers the expected time")]
+    covers_high: Annotated[bool, doc("whether it covers the longest time")]
+
+
+class RefusedCells(Struct, frozen=True, kw_only=True):
+    """Cells that are known to be refused by a model."""
+
+    axes: AxisValues
+    n_cells: Annotated[Count, doc("cells of these values")]
+    error: Annotated[ErrorEntry, doc("what is refused, and what to do")]
+
+
+BoundBy = Literal["max_connections", "longest_cell", "process", "targets"]
+
+
+class SweepDryRun(Document, frozen=True, kw_only=True):
+    """What a sweep would take."""
+
+    kind: Literal["sweep_dry_run"] = "sweep_dry_run"
+    benchmark: BenchmarkName
+    axes: Annotated[dict[str, list[Value]], doc("the settings that differ, with all their values")]
+    repeats: Annotated[int, Meta(ge=1, description="times that each cell is played")]
+    seed: Annotated[Seed, doc("given, or drawn: from which the seeds of cells follow")]
+    n_cells: Annotated[Count, doc("cells that would be played; with --resume those left")]
+    n_forecast: Annotated[Count, doc("cells that were forecast; repeats count as these")]
+    end_reason: Annotated[
+        EndReason | None, doc("what is expected to end the sweep early; null: nothing")
+    ]
+    error: Annotated[
+        ErrorEntry | None, doc("the first refusal that is known of, exit code 3; null without any")
+    ]
+    usage: ExpectedUsage
+    cost_usd: Annotated[
+        dict[str, Annotated[CostUsd, doc("USD; null if a price is not known")]],
+        keys("roles and total"),
+        doc("USD that are expected, by role and in total"),
+    ]
+    cost_by_model: Annotated[
+        dict[str, Annotated[dict[str, CostUsd], doc("USD by the model's id")]],
+        keys("roles"),
+        doc("USD that are expected, by role and by the model that is asked"),
+    ]
+    duration_seconds: Annotated[Amount, doc("seconds that are expected")]
+    bound_by: Annotated[BoundBy, doc("what the expected time depends on most")]
+    low: Annotated[Extent, doc("if replies are short and models quick")]
+    high: Annotated[Extent, doc("if replies are long and models slow")]
+    groups: Annotated[
+        dict[str, list[ExpectedGroup]],
+        doc("by axis: the cells of each of its values, in their order"),
+    ]
+    models: Annotated[
+        list[ExpectedThroughput], doc("what each model would be sent, in each region")
+    ]
+    caching: Annotated[CachingSaves, doc("what prompt caching makes of it")]
+    flex: Annotated[FlexSaves, doc("what the service tier flex would make of it")]
+    budget: Annotated[SweepBudget | None, doc("if it is enough; null without --max-cost-usd")]
+    deadline: Annotated[SweepDeadline | None, doc("if it is late enough; null without --deadline")]
+    refused: Annotated[list[RefusedCells], doc("cells that a model would refuse")]
+    stand_in: Annotated[bool, doc("whether amounts are no bill: the emulator, or made-up prices")]
+    prices: Annotated[
+        list[PriceSource], doc("where the prices come from; the first that knows a model counts")
+    ]
+    sent: Annotated[Sent, doc("requests of the dry run itself")]
+    assumptions: Annotated[list[str], doc("what the estimate goes by")]
+
+
+ASSUMPTIONS = (
+    "Each kind of cell is forecast once, by its first repeat, as the dry run of a run is.",
+    "Cells are played from their first turn on; those that ended, by the sweep's index, are not.",
+    "What several cells have in common of a model's instructions is written to its cache once.",
+    (
+        "The time is the longest of these: the cells in their order, and their requests, as many "
+        "at once as are allowed; every model's requests and tokens at its targets; and some 200 "
+        "calls a second."
+    ),
+    "At flex, calls may take longer, by how much is not known.",
 )

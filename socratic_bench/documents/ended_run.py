@@ -1,12 +1,15 @@
-"""A run that has ended, typed: all that its documents are made of."""
+"""A run that has ended: everything that its documents are made of."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from socratic_bench.documents.place import Place
+from socratic_bench.catalogue.prices import PriceTable
+from socratic_bench.documents.cost import Billing, CostEntry
+from socratic_bench.documents.document import Place
+from socratic_bench.documents.judge_status import StoredCalibration
+from socratic_bench.documents.usage import RoleUsage
 from socratic_bench.errors import ENDINGS, EXIT_GATE, BenchError, Status
 from socratic_bench.ports.benchmark import Metrics, Sample
 from socratic_bench.ports.parts import Parts
@@ -14,24 +17,22 @@ from socratic_bench.settings import CoreConfig
 from socratic_bench.turns import ClosingResult, Rubric, Turn
 from socratic_bench.types import EndReason, Json, Role
 
-if TYPE_CHECKING:
-    from socratic_bench.catalogue.prices import PriceTable
-    from socratic_bench.documents.cost import CostEntry
-    from socratic_bench.documents.judge_status import StoredCalibration
-    from socratic_bench.documents.usage import RoleUsage
-
 
 class EndedRun(Struct, frozen=True, kw_only=True):
-    """How a run went. Its numbers are final; its calls are not repeated by reading it.
+    """What happened in a run.
 
-    `shortfalls` are sentences on gates and coverage that a completed run missed. `tallies` count
-    what each role's calls took. `error` is what ended the run early, `None` if nothing did.
-    `prices` are those of the user; `None` takes the built-in ones. `held_judges` are the
-    calibrations that were given.
-    `closing` is what the other speaker said last, without a reply. `journal` is what a run that no
-    store keeps is resumed from. `parts` are the benchmark's own keys of the document. `concluded`
-    is what a judge said of the episode as a whole, `None` if it was not asked, or the run had ended
-    before. `sdk_version` names what sent the requests, with its version.
+    Attributes:
+        closing: the other speaker's last message, which got no reply.
+        error: what ended the run early; `None` if nothing did.
+        shortfalls: sentences on the gates and the judge coverage that a completed run missed.
+        tallies: the calls of each role.
+        journal: entries from which a run that no store keeps can be resumed.
+        prices: the user's own; `None` means the built-in ones.
+        calibrations: those that were given for the judge (--calibration).
+        parts: the benchmark's keys of the document.
+        concluded: the judge's answer on the episode as a whole; `None` if it was not asked, or if
+            the run had ended before.
+        sdk_version: version of the client that sent the requests.
     """
 
     run_id: str
@@ -45,7 +46,7 @@ class EndedRun(Struct, frozen=True, kw_only=True):
     error: BenchError | None
     metrics: Metrics
     shortfalls: tuple[str, ...]
-    tallies: "Mapping[Role, RoleUsage]"
+    tallies: Mapping[Role, RoleUsage]
     s3: Place | None
     folder: Place | None
     notices: tuple[str, ...]
@@ -53,11 +54,11 @@ class EndedRun(Struct, frozen=True, kw_only=True):
     started_at: datetime
     completed_at: datetime
     duration_s: float
-    sdk_version: str
-    prices: "PriceTable | None" = None
-    held_judges: "Sequence[StoredCalibration]" = ()
+    prices: PriceTable | None = None
+    calibrations: Sequence[StoredCalibration] = ()
     parts: Parts = Parts()
     concluded: ClosingResult | None = None
+    sdk_version: str
 
     @property
     def status(self) -> Status:
@@ -75,22 +76,22 @@ class EndedRun(Struct, frozen=True, kw_only=True):
 
     @property
     def is_judged(self) -> bool:
-        """Whether a judge was asked at all."""
+        """Whether the run has a judge."""
         has_rubric = self.rubric is not None or bool(self.opening.rubrics)
         return has_rubric and bool(self.config.jurors)
 
     def rubric_of(self, turn: Turn) -> Rubric | None:
-        """How a turn is judged: by its own rubric, or by the usual one."""
+        """The rubric of a turn: its own, or that of the run."""
         return self.opening.rubrics.get(turn.index, self.rubric)
 
     @property
-    def models(self) -> "dict[Role, str | None]":
-        """The model that was asked for, by role; `None` where no model took part."""
+    def models(self) -> dict[Role, str | None]:
+        """The model id of each role; `None` for a role that no model plays."""
         return self.parts.models(self.config, is_judged=self.is_judged)
 
     @property
     def n_turns(self) -> int:
-        """Turns that the model under test played; replayed ones are not among them."""
+        """Turns of the model under test, without replayed ones."""
         return sum(not turn.replayed for turn in self.turns)
 
     @property
@@ -98,9 +99,7 @@ class EndedRun(Struct, frozen=True, kw_only=True):
         return sum(turn.verdict is not None for turn in self.turns)
 
     @property
-    def cost(self) -> "CostEntry | None":
-        """What it cost, by role and in total; `None` if no price is known."""
-        from socratic_bench.documents.cost import Billing, CostEntry
-
+    def cost(self) -> CostEntry | None:
+        """The cost by role and in total; `None` if no price is known."""
         billing = Billing.of(self.config, self.parts, self.models, self.prices)
         return CostEntry.of(billing, self.tallies)

@@ -7,20 +7,12 @@ from typing import Annotated, Literal
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
-from socratic_bench.documents.jury import (
-    InWords,
-    JurorEntry,
-    RawReply,
-    Reason,
-    evidence_of,
-    rounded,
-    unscored_of,
-)
-from socratic_bench.documents.scalars import (
+from socratic_bench.documents.document import (
     SCHEMA_VERSION,
     TIME_PLACES,
     Amount,
     Count,
+    Printable,
     RunId,
     Scalars,
     Timestamp,
@@ -28,7 +20,17 @@ from socratic_bench.documents.scalars import (
     part,
     utc,
 )
-from socratic_bench.documents.schemas import Printable
+from socratic_bench.documents.jury import (
+    ClosingJuror,
+    InWords,
+    JurorEntry,
+    RawReply,
+    Reason,
+    evidence_of,
+    findings_of,
+    rounded,
+    unscored_of,
+)
 from socratic_bench.documents.turn import (
     Answered,
     Events,
@@ -57,7 +59,7 @@ from socratic_bench.documents.usage import (
 )
 from socratic_bench.ports.benchmark import Sample
 from socratic_bench.ports.parts import Part, Parts
-from socratic_bench.turns import JuryRule, Rubric, Turn
+from socratic_bench.turns import ClosingResult, JuryRule, Rubric, Turn
 from socratic_bench.types import Completion, ProviderStopReason, Reasoning, doc
 
 
@@ -228,3 +230,42 @@ class JudgeFile(Printable, frozen=True, kw_only=True):
 def _reasoning(reply: Completion) -> str | None:
     thoughts = [block.text for block in reply.message.content if isinstance(block, Reasoning)]
     return "\n".join(thoughts) or None
+
+
+# The file of what a judge said of an episode as a whole.
+
+
+class ClosingFile(Printable, frozen=True, kw_only=True):
+    """What the judge said of the episode as a whole (closing_verdict.json)."""
+
+    run_id: RunId
+    kind: Literal["closing_verdict"] = "closing_verdict"
+    schema_version: Version = SCHEMA_VERSION
+    findings: Annotated[
+        list[Scalars] | None,
+        doc("what it found, by names of the benchmark's own; null: nothing is known"),
+    ]
+    unjudged_reason: Annotated[str | None, doc("why nothing is known, in a word")]
+    unjudged_message: InWords
+    raw_reply: RawReply
+    judge_model: Annotated[str, doc("the judge model, as asked for")]
+    jurors: Annotated[list[ClosingJuror], doc("what each juror found; empty with one judge")] = (
+        field(default_factory=list)
+    )
+    timestamp: Annotated[Timestamp, doc("when the verdict was there, UTC")]
+    usage: Annotated[Tokens | None, doc("tokens of the judge's calls; null if there were none")]
+    calls: Annotated[list[JudgeCall], doc("the judge's calls for it")]
+
+    @classmethod
+    def of(cls, concluded: ClosingResult, *, run_id: str, judge_model: str) -> ClosingFile:
+        """The verdict, or the reason why there is none, with the raw reply."""
+        return cls(
+            run_id=run_id,
+            findings=findings_of(concluded.outcome),
+            **unscored_of(concluded.outcome),
+            judge_model=judge_model,
+            jurors=[ClosingJuror.of(vote) for vote in concluded.votes],
+            timestamp=utc(concluded.finished_at),
+            usage=tokens_of(concluded.calls),
+            calls=[JudgeCall.of(call) for call in concluded.calls],
+        )

@@ -1,115 +1,116 @@
-"""What the outcome of a run depends on beside models and seed, as its document tells it."""
+"""What the outcome of a run depends on besides models and seed: settings, texts and versions."""
+
+from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct, defstruct, field
 
-from socratic_bench.documents.scalars import Sha256, keys, part
+from socratic_bench.documents.document import Sha256, keys, part
+from socratic_bench.documents.ended_run import EndedRun
 from socratic_bench.ports.parts import Part
 from socratic_bench.settings import CoreConfig, Kind, SettingField, table
 from socratic_bench.types import Completion, doc
 from socratic_bench.version import VERSION
 
-if TYPE_CHECKING:
-    from socratic_bench.documents.ended_run import EndedRun
-
 
 class ModelUse(Struct, frozen=True, kw_only=True):
-    """What was asked for, and what the service says of what served it."""
+    """The model id that was requested, and what the service says served it."""
 
-    asked: Annotated[str, doc("the id as it was given")]
+    asked: Annotated[str, doc("the id as given")]
     served: Annotated[
-        list[str] | None, doc("ids that served, where the service says them (a prompt router does)")
+        list[str] | None, doc("ids that served, if the service names them (a prompt router does)")
     ]
-    served_tiers: Annotated[list[str] | None, doc("tiers that served, where the service says them")]
+    served_tiers: Annotated[
+        list[str] | None, doc("service tiers that served, if the service names them")
+    ]
 
     @classmethod
-    def of(cls, asked: str | None, calls: Sequence[Completion]) -> "ModelUse | None":
-        if asked is None:
+    def of(cls, model_id: str | None, calls: Sequence[Completion]) -> ModelUse | None:
+        if model_id is None:
             return None
         return cls(
-            asked=asked,
-            served=_words(call.served_model for call in calls),
-            served_tiers=_words(call.served_tier for call in calls),
+            asked=model_id,
+            served=_distinct(call.served_model for call in calls),
+            served_tiers=_distinct(call.served_tier for call in calls),
         )
 
 
-def _input(one: SettingField) -> tuple[str, Any, Any]:
-    """Name, type and default of a setting in documents, by its line in the table."""
-    kind, setting = one.kinds[0], one.setting
-    if one.is_repeatable:
-        kind = dict[str, str] if one.is_of_pairs else list[str]
+def _input_settings(kind: Kind, benchmark: str | None) -> tuple[SettingField, ...]:
+    """The settings that are inputs: those of a benchmark, or of the core without one."""
+    return tuple(
+        setting
+        for setting in table(kind).values()
+        if setting.setting.is_input
+        and (benchmark in setting.owners if benchmark else not setting.owners)
+    )
+
+
+def _field_of(declared: SettingField) -> tuple[str, Any, Any]:
+    """Name, type and default of a setting's field."""
+    kind, setting = declared.kinds[0], declared.setting
+    if declared.is_repeatable:
+        kind = dict[str, str] if declared.is_of_pairs else list[str]
     elif isinstance(kind, type) and issubclass(kind, Struct):
         kind = str
     elif kind in (int, float):
         kind = Annotated[kind, Meta(ge=setting.low, le=setting.high)]
-    words = f"false with --{one.flag}" if one.default is True else one.fill(setting.text)
-    described = Meta(description=words.partition(" (default")[0])
-    kind = Annotated[kind | None if one.default is None else kind, described]
-    return one.name, kind, _plain(one, one.default)
+    is_on = declared.default is True
+    text = f"false with --{declared.flag}" if is_on else declared.fill(setting.text)
+    description = Meta(description=text.partition(" (default")[0])
+    kind = Annotated[kind | None if declared.default is None else kind, description]
+    return declared.name, kind, _plain_value(declared, declared.default)
 
 
-def _plain(one: SettingField, value: Any) -> Any:  # noqa: ANN401 -- any setting's
-    """The value of a setting as documents have it."""
-    if one.is_repeatable:
-        return dict(value) if one.is_of_pairs else list(value)
+def _plain_value(declared: SettingField, value: Any) -> Any:  # noqa: ANN401 -- any setting's
+    if declared.is_repeatable:
+        return dict(value) if declared.is_of_pairs else list(value)
     return str(value) if isinstance(value, Struct) else value
 
 
-def _shown(kind: Kind, benchmark: str | None) -> tuple[SettingField, ...]:
-    """The inputs among the core's settings, which have no owner, or among those of a benchmark."""
-    return tuple(
-        one
-        for one in table(kind).values()
-        if one.setting.is_input and (benchmark in one.owners if benchmark else not one.owners)
-    )
-
-
-def _values(config: CoreConfig, shown: Sequence[SettingField]) -> dict[str, Any]:
-    return {one.name: _plain(one, getattr(config, one.name)) for one in shown}
+def _values(config: CoreConfig, settings: Sequence[SettingField]) -> dict[str, Any]:
+    return {one.name: _plain_value(one, getattr(config, one.name)) for one in settings}
 
 
 @cache
 def own_inputs(kind: Kind, benchmark: str) -> type[Part]:
-    """The type of what `inputs` have of the settings that are a benchmark's own."""
-    fields = [*map(_input, _shown(kind, benchmark))]
+    """The part of `inputs` that holds a benchmark's settings."""
+    fields = [*map(_field_of, _input_settings(kind, benchmark))]
     if not fields:
         return Part
     return defstruct("OwnInputs", fields, bases=(Part,), frozen=True, kw_only=True)  # type: ignore[return-value]
 
 
-CORE = _shown(CoreConfig, None)
-if TYPE_CHECKING:
-    Settings = Struct
-else:
-    Settings = defstruct("Settings", map(_input, CORE), frozen=True, kw_only=True)
+_CORE = _input_settings(CoreConfig, None)
+_CoreInputs: Any = defstruct("CoreInputs", map(_field_of, _CORE), frozen=True, kw_only=True)
 
 
-class Inputs(Settings, frozen=True, kw_only=True):
-    """Settings, versions, and fingerprints of every text that the outcome depends on."""
+class Inputs(Struct, frozen=True, kw_only=True):
+    """Settings, versions, and the sha256 of every text that the outcome depends on."""
 
+    core: _CoreInputs = field(name="*core")
     hashes: dict[Annotated[str, Meta(pattern="_sha256$")], Sha256] = field(
         name="*hashes", default_factory=dict
     )
     own: Annotated[Part, part("inputs")] = field(name="*own", default_factory=Part)
     models: Annotated[
-        dict[str, Annotated[ModelUse | None, doc("its model; null: it had none")]],
+        dict[str, Annotated[ModelUse | None, doc("its model; null: none")]],
         keys("roles"),
-        doc("by role, what was asked for and what served"),
+        doc("by role, the model that was requested and the one that served"),
     ] = field(default_factory=dict)
     runner_version: Annotated[str, doc("version of this program")]
     sdk_version: Annotated[str, doc("version of the SDK, or other client, that sent the requests")]
 
     @classmethod
-    def of(cls, result: "EndedRun") -> "Inputs":
+    def of(cls, result: EndedRun) -> Inputs:
         config, kind = result.config, type(result.config)
         own = own_inputs(kind, result.benchmark)
         return cls(
+            core=_CoreInputs(**_values(config, _CORE)),
             hashes=dict(result.opening.hashes),
-            own=own(**_values(config, _shown(kind, result.benchmark))),
-            **_values(config, CORE),
+            own=own(**_values(config, _input_settings(kind, result.benchmark))),
             models={
                 role: ModelUse.of(model, result.tallies[role].completions)
                 for role, model in result.models.items()
@@ -119,6 +120,6 @@ class Inputs(Settings, frozen=True, kw_only=True):
         )
 
 
-def _words(said: Iterable[str | None]) -> list[str] | None:
-    """What was said, each once; `None` if nothing was."""
-    return sorted({word for word in said if word is not None}) or None
+def _distinct(words: Iterable[str | None]) -> list[str] | None:
+    """Every different word, sorted; `None` if there is none."""
+    return sorted({word for word in words if word is not None}) or None

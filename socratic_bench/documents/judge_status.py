@@ -1,4 +1,4 @@
-"""Whether a run's judge was held to people's labels, as its document says it."""
+"""Whether a run's judge was calibrated against human labels, as the run's document says."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from socratic_bench.documents.scalars import Count, RunId, Timestamp
+from socratic_bench.documents.document import Count, RunId, Timestamp
 from socratic_bench.types import doc
 
-_ORDER = ("calibrated", "stale", "uncalibrated")
+_BEST_FIRST = ("calibrated", "stale", "uncalibrated")
 
 
 class JudgeIdentity(Struct, frozen=True, kw_only=True):
-    """Of a judge, what makes it another one if it differs: whose verdicts, and how they are asked
-    for.
-    """
+    """What makes a judge the same judge: its models, and how they are asked."""
 
     model: str
     rubric_sha256: str
@@ -33,7 +31,7 @@ class StoredLabels(Struct, frozen=True, kw_only=True):
 
 
 class StoredCalibration(Struct, frozen=True, kw_only=True):
-    """What a run reads of a calibration's document."""
+    """The keys that a run reads of a calibration's document."""
 
     kind: Literal["calibration"]
     run_id: RunId
@@ -45,54 +43,56 @@ class StoredCalibration(Struct, frozen=True, kw_only=True):
 
 
 class JudgeStatus(Struct, frozen=True, kw_only=True):
-    """What is known of a judge by people's labels."""
+    """Whether a judge is calibrated."""
 
     status: Annotated[
         Literal["calibrated", "stale", "uncalibrated"],
         doc(
-            "stale: the calibration is of this model, but judged otherwise, or was cut "
-            "short; uncalibrated: none was given (--calibration), or one of another judge"
+            "stale: the calibration is of this model, but with other settings, or was interrupted; "
+            "uncalibrated: no calibration was given (--calibration), or one of another judge"
         ),
     ]
-    by: Annotated[RunId | None, doc("the calibration; null: none was given")] = None
+    by: Annotated[RunId | None, doc("id of the calibration; null: none was given")] = None
     calibrated_at: Annotated[Timestamp | None, doc("when it was made; null: none was given")] = None
     n_labelled: Annotated[Count | None, doc("labelled replies in it; null: none was given")] = None
     n_dialogues: Annotated[
-        Count | None, doc("dialogues that these are of; null: none was given")
+        Count | None, doc("dialogues with labelled replies; null: none was given")
     ] = None
     reasons: Annotated[list[str], doc("why it is not calibrated; empty if it is")]
 
     @classmethod
-    def of(cls, judge: JudgeIdentity, held: Sequence[StoredCalibration]) -> JudgeStatus:
-        """By the calibration that fits best; of those that fit alike, the newest."""
-        if not held:
+    def of(cls, judge: JudgeIdentity, calibrations: Sequence[StoredCalibration]) -> JudgeStatus:
+        """The status by the calibration that fits best; of those that fit alike, the newest."""
+        if not calibrations:
             return cls(status="uncalibrated", reasons=["no calibration was given"])
-        newest_first = sorted(held, key=lambda one: one.completed_at, reverse=True)
-        found = [cls._by(judge, one) for one in newest_first]
-        return min(found, key=lambda one: (_ORDER.index(one.status), len(one.reasons)))
+        newest_first = sorted(calibrations, key=lambda stored: stored.completed_at, reverse=True)
+        statuses = [cls._by(judge, calibration) for calibration in newest_first]
+        return min(statuses, key=lambda one: (_BEST_FIRST.index(one.status), len(one.reasons)))
 
     @classmethod
-    def _by(cls, judge: JudgeIdentity, held: StoredCalibration) -> JudgeStatus:
-        reasons = [*_differences(judge, held)]
-        is_other = _is_other(judge, held) or not held.n_judged
-        status = "uncalibrated" if is_other else "stale" if reasons else "calibrated"
+    def _by(cls, judge: JudgeIdentity, calibration: StoredCalibration) -> JudgeStatus:
+        reasons = [*_differences(judge, calibration)]
+        is_of_other = _has_other_models(judge, calibration) or not calibration.n_judged
+        status = "uncalibrated" if is_of_other else "stale" if reasons else "calibrated"
         return cls(
             status=status,  # type: ignore[arg-type]
-            by=held.run_id,
-            calibrated_at=held.completed_at,
-            n_labelled=held.labels.n_turns,
-            n_dialogues=held.labels.n_dialogues,
+            by=calibration.run_id,
+            calibrated_at=calibration.completed_at,
+            n_labelled=calibration.labels.n_turns,
+            n_dialogues=calibration.labels.n_dialogues,
             reasons=reasons,
         )
 
 
-def _differences(judge: JudgeIdentity, held: StoredCalibration) -> Iterator[str]:
-    if _is_other(judge, held):
-        yield f"the calibration is of {held.judge.model}"
+def _differences(judge: JudgeIdentity, calibration: StoredCalibration) -> Iterator[str]:
+    """Each difference between a judge and the one that was calibrated, in words."""
+    calibrated = calibration.judge
+    if _has_other_models(judge, calibration):
+        yield f"the calibration is of {calibrated.model}"
         return
-    if not held.n_judged:
+    if not calibration.n_judged:
         yield "it gave no verdict then"
-    if judge.rubric_sha256 != held.judge.rubric_sha256:
+    if judge.rubric_sha256 != calibrated.rubric_sha256:
         yield "it judged by another rubric then"
     for name, word in (
         ("temperature", "temperature"),
@@ -100,19 +100,19 @@ def _differences(judge: JudgeIdentity, held: StoredCalibration) -> Iterator[str]
         ("rule", "rule of a jury"),
         ("context", "number of exchanges shown"),
     ):
-        then, now = getattr(held.judge, name), getattr(judge, name)
+        then, now = getattr(calibrated, name), getattr(judge, name)
         if then != now:
-            yield f"its {word} was {_shown(then)} then, and is {_shown(now)} now"
-    for one in sorted({*judge.silent} ^ {*held.judge.silent}):
-        yield f"{one} gave no verdict {'now' if one in judge.silent else 'then'}"
-    if held.status != "completed":
+            yield f"its {word} was {_in_words(then)} then, and is {_in_words(now)} now"
+    for model in sorted({*judge.silent} ^ {*calibrated.silent}):
+        yield f"{model} gave no verdict {'now' if model in judge.silent else 'then'}"
+    if calibration.status != "completed":
         yield "the calibration was cut short"
 
 
-def _is_other(judge: JudgeIdentity, held: StoredCalibration) -> bool:
-    """The same jurors are the same jury, in whatever order."""
-    return sorted(judge.model.split("+")) != sorted(held.judge.model.split("+"))
+def _has_other_models(judge: JudgeIdentity, calibration: StoredCalibration) -> bool:
+    """Whether the jurors are other models; their order does not matter."""
+    return sorted(judge.model.split("+")) != sorted(calibration.judge.model.split("+"))
 
 
-def _shown(value: object) -> str:
+def _in_words(value: object) -> str:
     return "its own" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,21 +1,22 @@
-"""The document of a run: what it is made of, and how it is filled from a run's result."""
+"""The document of a run, its short form, and its curated form."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from collections import Counter
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
 
 from msgspec import Struct, field
 
 from socratic_bench.documents.cost import CostEntry
-from socratic_bench.documents.error import ErrorEntry
-from socratic_bench.documents.inputs import Inputs
-from socratic_bench.documents.items import ItemsEntry
-from socratic_bench.documents.judge import JudgeEntry
-from socratic_bench.documents.place import Place
-from socratic_bench.documents.scalars import (
+from socratic_bench.documents.document import (
     TIME_PLACES,
     Amount,
     BenchmarkName,
+    Count,
+    Document,
+    ErrorEntry,
+    Place,
     RunId,
     SeedEntry,
     Share,
@@ -24,8 +25,11 @@ from socratic_bench.documents.scalars import (
     keys,
     part,
     utc,
+    with_promised_keys,
 )
-from socratic_bench.documents.schemas import Document, whole
+from socratic_bench.documents.ended_run import EndedRun
+from socratic_bench.documents.inputs import Inputs
+from socratic_bench.documents.judge import JudgeEntry
 from socratic_bench.documents.turn import TurnEntry
 from socratic_bench.documents.usage import ActorLatency, ActorUsage, RoleUsage
 from socratic_bench.errors import BenchError, Status
@@ -33,14 +37,29 @@ from socratic_bench.ports.parts import Part, Parts
 from socratic_bench.settings import CoreConfig, Gate
 from socratic_bench.types import EndReason, Json, doc
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+RunIdEntry = Annotated[RunId | None, doc("run- and a ULID; null if the run never started")]
+ModelEntry = Annotated[str | None, doc("the model under test, as given")]
+SampleEntry = Annotated[Part, part("sample")]
+TurnsEntry = Annotated[Turns, doc("turns of the model under test, without replayed ones")]
+Bucket = Annotated[Place | None, doc("where the bucket holds the files; null without one")]
 
-    from socratic_bench.documents.ended_run import EndedRun
+
+class RunResult(EndedRun, frozen=True, kw_only=True):
+    """The result of a run, with its documents as they are printed."""
+
+    @property
+    def document(self) -> dict[str, Json]:
+        """The run's document as plain JSON values; see `socratic-runner schema run`."""
+        return RunDocument.of(self).printed
+
+    @property
+    def brief(self) -> dict[str, Json]:
+        """The short form of the document."""
+        return RunDocument.of(self).brief
 
 
 class Timestamps(Struct, frozen=True, kw_only=True):
-    """When the run began and ended; null if no run came to be."""
+    """When the run began and ended; null if it never started."""
 
     started_at: Annotated[Timestamp | None, doc("when the run began, UTC")] = None
     completed_at: Annotated[Timestamp | None, doc("when it ended, UTC")] = None
@@ -50,23 +69,43 @@ class Timestamps(Struct, frozen=True, kw_only=True):
 
 
 class Thresholds(Struct, frozen=True, kw_only=True):
-    """The bounds that the run was held to."""
+    """The thresholds of the run."""
 
     own: Annotated[Part, part("thresholds")] = field(name="*own", default_factory=Part)
     min_judge_coverage: Annotated[Share, doc("share of turns that must be judged")]
     fail_under: Annotated[
-        dict[str, Annotated[float, doc("the least value that passes")]],
-        doc("by metric, what it must not fall under: the highest bound, if several are given"),
+        dict[str, Annotated[float, doc("the lowest value that passes")]],
+        doc("by metric, the lowest value that passes; the highest of several"),
     ]
 
 
-RunIdEntry = Annotated[RunId | None, doc("run- and a ULID; null if no run came to be")]
-ModelEntry = Annotated[str | None, doc("the model under test, as asked for")]
-SampleEntry = Annotated[Part, part("sample")]
-TurnsEntry = Annotated[
-    Turns, doc("turns that the model under test played; replayed ones are not among them")
-]
-Bucket = Annotated[Place | None, doc("where the bucket holds the artifacts; null without one")]
+class ItemsEntry(Struct, frozen=True, kw_only=True):
+    """The outcomes of a run of many items; metrics leave out the missing ones."""
+
+    total: Annotated[Count, doc("number of items")]
+    answered: Annotated[Count, doc("with a whole, readable reply")]
+    refused: Annotated[Count, doc("by the model, by a filter, or because the request was too long")]
+    truncated: Annotated[Count, doc("cut off by a limit of tokens")]
+    unparsed: Annotated[Count, doc("answered in a form that cannot be read")]
+    missing: Annotated[
+        list[Count], doc("indices of items without an outcome; resuming the run asks for them")
+    ]
+
+    @classmethod
+    def of(cls, result: EndedRun) -> ItemsEntry | None:
+        total = result.opening.n_items
+        if total is None:
+            return None
+        outcomes = Counter(turn.answered for turn in result.turns)
+        done = {turn.index for turn in result.turns}
+        return cls(
+            total=total,
+            answered=outcomes["answered"],
+            refused=outcomes["refused"],
+            truncated=outcomes["truncated"],
+            unparsed=outcomes["unparsed"],
+            missing=[index for index in range(total) if index not in done],
+        )
 
 
 class Brief(Struct, frozen=True, kw_only=True):
@@ -79,21 +118,17 @@ class Brief(Struct, frozen=True, kw_only=True):
     headline: Annotated[Part, part("headline")] = field(name="*headline", default_factory=Part)
     s3_artifacts: Bucket
 
-    @classmethod
-    def of(cls, document: RunDocument) -> Brief:
-        return cls(**{name: getattr(document, name) for name in cls.__struct_fields__})
-
 
 class RunDocument(Document, frozen=True, kw_only=True):
     """The document of a run."""
 
     kind: Literal["run"] = "run"
     run_id: RunIdEntry = None
-    status: Annotated[Status, doc("whether the run was played to its end")]
+    status: Annotated[Status, doc("whether the run was completed")]
     benchmark: BenchmarkName
     model: ModelEntry
     sample: SampleEntry = field(name="*sample", default_factory=Part)
-    prompt: Annotated[str | None, doc("what is said first to the model under test")] = None
+    prompt: Annotated[str | None, doc("the first message to the model under test")] = None
     n_turns: TurnsEntry = 0
     headline: Annotated[Part, part("headline")] = field(name="*headline", default_factory=Part)
     metrics: Annotated[
@@ -105,10 +140,12 @@ class RunDocument(Document, frozen=True, kw_only=True):
         doc("the benchmark's metrics by name, over judged turns only; null if no turn was judged"),
     ]
     turns: Annotated[list[TurnEntry], doc("the turns in their order")] = field(default_factory=list)
-    items: Annotated[ItemsEntry | None, doc("what became of many items; null of a dialogue")] = None
+    items: Annotated[
+        ItemsEntry | None, doc("outcomes of a run of many items; null for a dialogue")
+    ] = None
     s3_artifacts: Bucket = None
     output_artifacts: Annotated[
-        Place | None, doc("where the output folder holds them; null without one")
+        Place | None, doc("where the output folder holds the files; null without one")
     ] = None
     timestamps: Annotated[Timestamps, doc("begin and end")] = Timestamps()
     usage: Annotated[
@@ -137,22 +174,24 @@ class RunDocument(Document, frozen=True, kw_only=True):
     end_reason: Annotated[EndReason, doc("how the run ended")]
     seed: SeedEntry = None
     thresholds: Annotated[
-        Thresholds | None, doc("the bounds that the run was held to; null without one")
+        Thresholds | None, doc("the thresholds of the run; null if it never started")
     ] = None
-    inputs: Annotated[Inputs | None, doc("what the outcome depends on beside models and seed")] = (
-        None
-    )
+    inputs: Annotated[
+        Inputs | None, doc("settings, texts and versions that the outcome depends on")
+    ] = None
     journal: Annotated[
         list[dict[str, Any]] | None,
         doc(
-            "what --resume-from goes on with; only in a run that was cut short, or "
-            "lacks its closing verdict, and that no store keeps"
+            "what --resume-from resumes the run from; only if no store has the run, and it was "
+            "interrupted or lacks its closing verdict"
         ),
     ] = None
-    notices: Annotated[
-        list[str], doc("what the run had to do without, such as a refused field")
-    ] = field(default_factory=list)
-    error: Annotated[ErrorEntry | None, doc("what ended it early, or which gate it missed")] = None
+    notices: Annotated[list[str], doc("warnings, such as a field that the model refused")] = field(
+        default_factory=list
+    )
+    error: Annotated[
+        ErrorEntry | None, doc("what ended the run early, or which gate it failed")
+    ] = None
 
     @classmethod
     def of(cls, result: EndedRun) -> RunDocument:
@@ -190,7 +229,7 @@ class RunDocument(Document, frozen=True, kw_only=True):
             thresholds=Thresholds(
                 own=parts.thresholds.of(config),
                 min_judge_coverage=config.min_judge_coverage,
-                fail_under=_highest(config.gates),
+                fail_under=_highest_minima(config.gates),
             ),
             inputs=Inputs.of(result),
             journal=[dict(entry) for entry in result.journal] if result.journal else None,
@@ -202,9 +241,7 @@ class RunDocument(Document, frozen=True, kw_only=True):
     def unstarted(
         cls, error: BenchError, benchmark: str, parts: Parts, config: CoreConfig | None
     ) -> RunDocument:
-        """The document of a command that failed before a run began, with what is known of its
-        configuration.
-        """
+        """The document of a run that could not start, with the settings that are known."""
         return cls(
             status="failed",
             benchmark=benchmark,
@@ -219,45 +256,45 @@ class RunDocument(Document, frozen=True, kw_only=True):
             error=ErrorEntry.of(error),
         )
 
+    @property
+    def brief(self) -> dict[str, Json]:
+        """The short form as plain JSON values."""
+        short = Brief(**{name: getattr(self, name) for name in Brief.__struct_fields__})
+        return with_promised_keys(short, "brief")
+
 
 class CuratedDocument(RunDocument, frozen=True, kw_only=True):
     """The curated document of a complete run (curated/runs/{run_id}.json)."""
 
     kind: Literal["curated"] = "curated"  # type: ignore[assignment]
     run_id: RunId
-    status: Annotated[Literal["completed"], doc("it was played to its end")]
+    status: Annotated[Literal["completed"], doc("the run was completed")]
     journal: Annotated[None, doc("a complete run needs none")] = None
 
     @classmethod
     def of(cls, result: EndedRun) -> CuratedDocument:
         run = RunDocument.of(result)
-        known = {name: getattr(run, name) for name in run.__struct_fields__ if name != "kind"}
-        return cls(**known)
+        values = {name: getattr(run, name) for name in run.__struct_fields__ if name != "kind"}
+        return cls(**values)
 
     @property
     def printed(self) -> dict[str, Json]:
-        """With the short form's keys first."""
-        document = whole(self, "curated")
-        first = [*brief_keys(self), "timestamps"]
-        first.remove("s3_artifacts")
-        return {**{key: document[key] for key in first}, **document}
+        """The document with the keys of the short form first."""
+        document = with_promised_keys(self, "curated")
+        first = [name for name in self.brief if name != "s3_artifacts"]
+        return {**{name: document[name] for name in (*first, "timestamps")}, **document}
 
 
-def brief_keys(document: RunDocument) -> dict[str, Json]:
-    """The short form of a run's document."""
-    return whole(Brief.of(document), "brief")
-
-
-def _highest(gates: Iterable[Gate]) -> dict[str, float]:
-    """The bound of each metric: of several, the one that a value has to reach to pass them all."""
-    found: dict[str, float] = {}
+def _highest_minima(gates: Iterable[Gate]) -> dict[str, float]:
+    """The minimum of each metric: of several, the one that passes them all."""
+    minima: dict[str, float] = {}
     for gate in gates:
-        found[gate.metric] = max(gate.minimum, found.get(gate.metric, gate.minimum))
-    return found
+        minima[gate.metric] = max(gate.minimum, minima.get(gate.metric, gate.minimum))
+    return minima
 
 
 def _error_entry(result: EndedRun) -> ErrorEntry | None:
-    """What ended the run early, or which bounds a completed run missed."""
+    """What ended the run early, or which gates a completed run failed."""
     if result.error is not None:
         return ErrorEntry.of(result.error)
     if result.status == "completed" and result.shortfalls:

@@ -10,6 +10,7 @@ from socratic_bench.catalogue.price_file import PricesOfModel
 from socratic_bench.generation import ServiceTier
 from socratic_bench.setting import Switch
 from socratic_bench.settings import (
+    MAX_TEXT_BYTES,
     CoreConfig,
     Kind,
     SettingField,
@@ -151,3 +152,20 @@ def _meaning(key: PlanKey) -> str:
     default = switch.default_words if switch else ""
     text = text.format(default=default) if switch else text
     return f"{text}; a list plays each" if key.is_axis else text
+
+
+# A line of a file of prompts, as a type; `sweeps/prompts.py` tells every mistake in one.
+
+LONGEST_ID = 100
+
+
+class PromptLine(Struct, frozen=True, kw_only=True):
+    """A line of a file of prompts in JSONL: the opening words of a run."""
+
+    prompt: Annotated[
+        str, Meta(min_length=1, max_length=MAX_TEXT_BYTES, description="the opening words")
+    ]
+    id: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=LONGEST_ID)] | None,
+        doc("a name of its own; no two lines have the same"),
+    ] = None

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Struct, field
 
+from socratic_bench.documents.document import SCALAR, Amount, Count, Scalars, keys, part
 from socratic_bench.documents.jury import Spread, all_rounded, evidence_of, rounded
-from socratic_bench.documents.scalars import SCALAR, Amount, Count, Scalars, keys, part
 from socratic_bench.documents.usage import CallLatency, Tokens, sum_usage
 from socratic_bench.ports.parts import Part, Parts
 from socratic_bench.turns import Outcome, Rubric, Turn, Unscored, Verdict, Vote, deviations

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from socratic_bench.concurrency import decode
 from socratic_bench.documents import encode
+from socratic_bench.documents.encoding import plain_keys
 from socratic_bench.documents.journal import StoredCompletion, StoredMessage
-from socratic_bench.documents.plain import entry_keys, plain_keys
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.redaction import known_secrets
 from socratic_bench.types import Completion, Request
@@ -33,7 +33,7 @@ _ALWAYS_IN_DIGEST = (
 
 def stored_json(completion: Completion) -> bytes:
     """The JSON of an answer for a journal, with known secrets masked."""
-    return encode(entry_keys(StoredCompletion.of(completion)))
+    return encode(plain_keys(StoredCompletion.of(completion)))
 
 
 def completion_of(stored: bytes) -> Completion:

@@ -6,7 +6,7 @@ from hashlib import sha256
 from msgspec import Struct
 
 from socratic_bench.documents import encode
-from socratic_bench.documents.plain import plain_keys
+from socratic_bench.documents.encoding import plain_keys
 from socratic_bench.ports.benchmark import Sample
 from socratic_bench.ports.parts import Part
 from socratic_bench.settings import (

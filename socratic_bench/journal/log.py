@@ -9,8 +9,8 @@ from typing import Any
 from msgspec.structs import replace
 from orjson import Fragment
 
+from socratic_bench.documents.encoding import plain_keys
 from socratic_bench.documents.journal import Answered, Failed, RequestEntry, Timed
-from socratic_bench.documents.plain import entry_keys
 from socratic_bench.errors import ArtifactError, BenchError
 from socratic_bench.ports.store import Journal
 from socratic_bench.types import CallKey
@@ -93,7 +93,7 @@ class Log:
                 return
             try:
                 timed = replace(entry, elapsed_s=round(self._elapsed_s(), 3))
-                self._journal.append(entry_keys(timed), durable=durable)
+                self._journal.append(plain_keys(timed), durable=durable)
             except ArtifactError as error:
                 self._on_failure(error)
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.concurrency import convert
+from socratic_bench.documents.encoding import place, reason
 from socratic_bench.documents.journal import (
     KINDS,
     Answered,
@@ -26,7 +27,6 @@ from socratic_bench.documents.journal import (
     RunEntry,
     Timed,
 )
-from socratic_bench.documents.plain import place, reason
 from socratic_bench.errors import DamagedJournalError, ModelError, UsageError
 from socratic_bench.types import MOST, Attempt, CallKey, Completion, EndReason, Role
 

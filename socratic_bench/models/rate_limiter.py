@@ -16,7 +16,7 @@ from typing import Annotated
 from msgspec import Meta, Struct, field
 
 from socratic_bench.catalogue.token_bounds import most_input_tokens
-from socratic_bench.documents.throughput import ModelThroughput
+from socratic_bench.documents.usage import ModelThroughput
 from socratic_bench.errors import Problem
 from socratic_bench.models.adaptive_rate import AdaptiveRate
 from socratic_bench.models.cancel_token import CancelToken

@@ -18,8 +18,7 @@ from socratic_bench.documents.doctor import (
     QuotaEntry,
     TargetEntry,
 )
-from socratic_bench.documents.error import ErrorEntry
-from socratic_bench.documents.scalars import USD_PLACES, to_places
+from socratic_bench.documents.document import USD_PLACES, ErrorEntry, to_places
 from socratic_bench.errors import (
     BenchError,
     CheckName,

@@ -5,10 +5,9 @@ from contextlib import suppress
 from datetime import datetime
 
 from socratic_bench.documents import encode
+from socratic_bench.documents.document import Place
 from socratic_bench.documents.journal import EndEntry
-from socratic_bench.documents.place import Place
-from socratic_bench.documents.result import RunResult
-from socratic_bench.documents.run import CuratedDocument
+from socratic_bench.documents.run import CuratedDocument, RunResult
 from socratic_bench.errors import ENDINGS, MOST_SHOWN, ArtifactError, BenchError, InternalError
 from socratic_bench.models.cancel_token import in_time
 from socratic_bench.models.providers import load_provider

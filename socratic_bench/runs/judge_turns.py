@@ -15,8 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from socratic_bench.concurrency import Workers
-from socratic_bench.documents.closing_file import ClosingFile
-from socratic_bench.documents.files import JudgeFile, TurnFile
+from socratic_bench.documents.files import ClosingFile, JudgeFile, TurnFile
 from socratic_bench.errors import ENDINGS, BenchError, InternalError
 from socratic_bench.judging.injection import suspects_injection
 from socratic_bench.judging.jury import Jury

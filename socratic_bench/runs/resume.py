@@ -9,8 +9,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks import RunConfig
+from socratic_bench.documents.encoding import plain_keys
 from socratic_bench.documents.journal import VERSION, Process, RunEntry
-from socratic_bench.documents.plain import plain_keys
 from socratic_bench.errors import (
     ArtifactError,
     BenchError,

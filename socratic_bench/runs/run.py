@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 
 from socratic_bench.benchmarks import RunConfig
-from socratic_bench.documents.result import RunResult
+from socratic_bench.documents.run import RunResult
 from socratic_bench.errors import BenchError, InternalError, ModelError, Stopped, UsageError
 from socratic_bench.models.cancel_token import CancelToken
 from socratic_bench.ports.benchmark import Benchmark

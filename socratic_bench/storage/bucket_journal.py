@@ -17,8 +17,8 @@ from msgspec import Struct, ValidationError, field
 
 from socratic_bench.concurrency import convert
 from socratic_bench.documents import encode
+from socratic_bench.documents.encoding import plain_keys, reason
 from socratic_bench.documents.journal import Link
-from socratic_bench.documents.plain import plain_keys, reason
 from socratic_bench.errors import (
     ArtifactError,
     DamagedJournalError,
@@ -112,7 +112,7 @@ class BucketJournals:
         it is no journal, and `ArtifactError` if S3 cannot be read.
         """
         keys = RunKeys(run_id)
-        if not self._entry_keys(keys):
+        if not self._plain_keys(keys):
             raise self._absent(keys)
         lease = self._lease(keys)
         self._with_retries(lease.take)
@@ -134,7 +134,7 @@ class BucketJournals:
         keeps_notes = self._keeps_notes
         return BucketJournal(keys, store, self._delivery, lease, chain, keeps_notes=keeps_notes)
 
-    def _entry_keys(self, keys: RunKeys) -> dict[int, str]:
+    def _plain_keys(self, keys: RunKeys) -> dict[int, str]:
         """The key of every object that is named like an entry, by its number, in order."""
         sizes = self._with_retries(lambda: self._bucket.sizes(keys.journal))
         if sum(sizes.values()) > MAX_STORED_BYTES:
@@ -150,7 +150,7 @@ class BucketJournals:
         return dict(sorted(entry_keys.items()))
 
     def _read(self, keys: RunKeys) -> ChainedEntries:
-        entry_keys = self._entry_keys(keys)
+        entry_keys = self._plain_keys(keys)
         with ThreadPoolExecutor(READERS, thread_name_prefix="journal") as pool:
             objects = dict(zip(entry_keys, pool.map(self._get, entry_keys.values()), strict=True))
         chain = ChainedEntries.of(keys, objects)

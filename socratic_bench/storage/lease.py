@@ -18,8 +18,8 @@ from msgspec import Struct
 
 from socratic_bench.concurrency import convert
 from socratic_bench.documents import encode
+from socratic_bench.documents.encoding import plain_keys
 from socratic_bench.documents.journal import TTL_MAX_S, LeaseFile
-from socratic_bench.documents.plain import plain_keys
 from socratic_bench.errors import (
     ArtifactError,
     BenchError,

@@ -18,7 +18,7 @@ from socratic_bench.benchmarks.execution.outcomes import (
     rate,
     with_program,
 )
-from socratic_bench.documents.scalars import Count, keys
+from socratic_bench.documents.document import Count, keys
 from socratic_bench.types import doc
 
 

@@ -16,8 +16,8 @@ from socratic_bench.benchmarks.execution.prediction import Prediction, predictio
 from socratic_bench.benchmarks.execution.reasoning import LevelEntry, Turns, levels
 from socratic_bench.benchmarks.execution.settings import Level, Settings
 from socratic_bench.documents.cost import Billing, role_usd
-from socratic_bench.documents.result import RunResult
-from socratic_bench.documents.scalars import Count, Sha256, Share
+from socratic_bench.documents.document import Count, Sha256, Share
+from socratic_bench.documents.run import RunResult
 from socratic_bench.ports.benchmark import Sample
 from socratic_bench.ports.parts import Part, Parts
 from socratic_bench.settings import MOST_TURNS, part_of

@@ -14,7 +14,7 @@ from socratic_bench.benchmarks.execution.outcomes import (
     outcomes_in,
     with_program,
 )
-from socratic_bench.documents.scalars import FIGURE_PLACES
+from socratic_bench.documents.document import FIGURE_PLACES
 from socratic_bench.ports.benchmark import MetricInfo
 
 

@@ -22,7 +22,7 @@ from socratic_bench.benchmarks.execution.outcomes import (
     rate,
     with_program,
 )
-from socratic_bench.documents.scalars import Count, keys
+from socratic_bench.documents.document import Count, keys
 from socratic_bench.types import doc
 
 # Upper limits, in lines of code, of the groups of problems by length.

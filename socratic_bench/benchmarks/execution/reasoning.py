@@ -17,7 +17,7 @@ from socratic_bench.benchmarks.execution.prediction import (
 )
 from socratic_bench.benchmarks.execution.sampling import level_tokens
 from socratic_bench.benchmarks.execution.settings import Level, Settings
-from socratic_bench.documents.scalars import Amount, Count
+from socratic_bench.documents.document import Amount, Count
 from socratic_bench.documents.usage import sum_usage
 from socratic_bench.types import doc
 

@@ -12,7 +12,7 @@ from msgspec.structs import asdict, replace
 
 from socratic_bench.benchmarks.socratic.scenarios.scenario import CUSTOM, Scenario
 from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR, SocraticTurn
-from socratic_bench.documents.scalars import Count
+from socratic_bench.documents.document import Count
 from socratic_bench.judging.jury import majority
 from socratic_bench.judging.verdict import is_quoted
 from socratic_bench.ports.benchmark import ClosingQuestion, Metrics

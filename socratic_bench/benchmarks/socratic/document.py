@@ -27,7 +27,7 @@ from socratic_bench.benchmarks.socratic.student.student import Policy
 from socratic_bench.benchmarks.socratic.student_document import StudentEntry, flag_list
 from socratic_bench.benchmarks.socratic.turn import SocraticTurn
 from socratic_bench.concurrency import convert
-from socratic_bench.documents.result import RunResult
+from socratic_bench.documents.run import RunResult
 from socratic_bench.documents.usage import CallEntry
 from socratic_bench.ports.parts import Part, Parts
 from socratic_bench.settings import CoreConfig, part_of

@@ -9,7 +9,7 @@ from msgspec import Meta, field
 
 from socratic_bench.benchmarks.socratic.student.pressure import KINDS
 from socratic_bench.benchmarks.socratic.trend import Trend
-from socratic_bench.documents.scalars import Amount, Count, Share, keys
+from socratic_bench.documents.document import Amount, Count, Share, keys
 from socratic_bench.ports.parts import Part
 from socratic_bench.types import doc
 

@@ -13,9 +13,8 @@ from typing import Annotated, Any, Literal
 
 import orjson
 
-from socratic_bench.documents.label import Label, PrecedingMessage
-from socratic_bench.documents.scalars import Count
-from socratic_bench.documents.schemas import Document
+from socratic_bench.documents.calibration import Label, PrecedingMessage
+from socratic_bench.documents.document import Count, Document
 from socratic_bench.errors import UsageError, Words
 from socratic_bench.settings import read_bounded
 from socratic_bench.types import doc

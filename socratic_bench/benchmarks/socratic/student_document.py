@@ -16,8 +16,8 @@ from socratic_bench.benchmarks.socratic.closing import (
 from socratic_bench.benchmarks.socratic.settings import Pressure, Settings
 from socratic_bench.benchmarks.socratic.student.student import EDITION
 from socratic_bench.benchmarks.socratic.turn import SocraticTurn
-from socratic_bench.documents.result import RunResult
-from socratic_bench.documents.scalars import Count, Sha256, Share
+from socratic_bench.documents.document import Count, Sha256, Share
+from socratic_bench.documents.run import RunResult
 from socratic_bench.settings import part_of
 from socratic_bench.turns import Unscored
 from socratic_bench.types import doc

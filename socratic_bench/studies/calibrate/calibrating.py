@@ -13,13 +13,12 @@ from socratic_bench.documents.calibration import (
     CalibratedJudge,
     CalibratedTurn,
     CalibrationDocument,
+    Label,
     LabelsEntry,
 )
-from socratic_bench.documents.error import ErrorEntry
-from socratic_bench.documents.judge import JudgeEntry, silent_of
-from socratic_bench.documents.label import Label
-from socratic_bench.documents.result import RunResult
-from socratic_bench.documents.scalars import utc
+from socratic_bench.documents.document import ErrorEntry, utc
+from socratic_bench.documents.judge import JudgeEntry, silent_jurors
+from socratic_bench.documents.run import RunResult
 from socratic_bench.documents.usage import ActorUsage
 from socratic_bench.errors import Mistakes, Problem, Words
 from socratic_bench.runs import Plan, prepare
@@ -168,7 +167,7 @@ def document_of(calibration: Calibration, result: RunResult) -> CalibrationDocum
             samples=result.config.judge_samples,
             rule=judge.rule if judge else None,
             context=result.config.judge_context,
-            silent=silent_of(judge.jurors) if judge else (),
+            silent=silent_jurors(judge.jurors) if judge else (),
         ),
         labels=_labels_entry(calibration),
         n_judged=result.n_judged,

@@ -6,9 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from msgspec import Struct, field
 
 from socratic_bench.benchmarks import load_benchmark
-from socratic_bench.documents.calibration import CalibratedJudge
-from socratic_bench.documents.correction import CorrectedModel, CorrectionDocument
-from socratic_bench.documents.label import Label
+from socratic_bench.documents.calibration import (
+    CalibratedJudge,
+    CorrectedModel,
+    CorrectionDocument,
+    Label,
+)
 from socratic_bench.errors import Mistakes, Problem, UsageError, Words
 from socratic_bench.statistics.ppi import Judged, Labelled
 from socratic_bench.studies.calibrate.corrections import Values, three_ways

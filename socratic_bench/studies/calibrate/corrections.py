@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from socratic_bench.documents.correction import Corrected, Estimated, ThreeWays
+from socratic_bench.documents.calibration import Corrected, Estimated, ThreeWays
 from socratic_bench.statistics.ppi import (
     FEWEST_CLUSTERS,
     Estimate,

@@ -18,7 +18,7 @@ from socratic_bench.documents.calibration import (
     Reference,
     ScoreFigures,
 )
-from socratic_bench.documents.scalars import FIGURE_PLACES
+from socratic_bench.documents.document import FIGURE_PLACES
 from socratic_bench.statistics import agreement, detection
 from socratic_bench.statistics import rater_pairs as of_pairs
 from socratic_bench.statistics.clusters import FEWEST

@@ -10,9 +10,8 @@ from msgspec.structs import asdict
 
 from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.concurrency import convert
-from socratic_bench.documents.calibration import CalibratedJudge
-from socratic_bench.documents.label import PrecedingMessage
-from socratic_bench.documents.plain import reason
+from socratic_bench.documents.calibration import CalibratedJudge, PrecedingMessage
+from socratic_bench.documents.encoding import reason
 from socratic_bench.errors import Mistakes, UsageError
 from socratic_bench.studies.calibrate.quantity import TOTAL
 from socratic_bench.studies.compare.judged import runs_at

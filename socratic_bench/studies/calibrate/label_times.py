@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from socratic_bench.documents.correction import Times
-from socratic_bench.documents.estimates import Survival
+from socratic_bench.documents.calibration import Times
+from socratic_bench.documents.sweep import Survival
 from socratic_bench.statistics import quantiles
 from socratic_bench.statistics.ppi import FEWEST_CLUSTERS
 from socratic_bench.statistics.survival import Time

@@ -6,7 +6,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from socratic_bench.benchmarks import RunConfig, load_benchmark
-from socratic_bench.documents.label import Label, LabellingDocument
+from socratic_bench.documents.calibration import Label, LabellingDocument
 from socratic_bench.errors import Problem, UsageError
 from socratic_bench.studies.calibrate.judged_runs import JudgedRun, read_runs
 from socratic_bench.studies.calibrate.sampling import SampledTurn, drawn_turns

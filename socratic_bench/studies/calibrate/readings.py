@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from socratic_bench.documents.label import Label
+from socratic_bench.documents.calibration import Label
 from socratic_bench.studies.calibrate.quantity import TOTAL, Quantity
 from socratic_bench.studies.labels.turns import LabelledTurn
 from socratic_bench.turns import Judged, Rubric, Unscored, Verdict

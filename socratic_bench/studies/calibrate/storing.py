@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.documents import encode
 from socratic_bench.documents.calibration import CalibrationDocument
-from socratic_bench.documents.plain import plain_keys
+from socratic_bench.documents.encoding import plain_keys
 from socratic_bench.settings import CoreConfig
 from socratic_bench.storage.stores import open_bucket, open_folder
 

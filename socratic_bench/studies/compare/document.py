@@ -13,9 +13,8 @@ from socratic_bench.documents.comparison import (
     Difference,
     FailedContender,
 )
-from socratic_bench.documents.error import ErrorEntry
-from socratic_bench.documents.estimates import MinimumGate
-from socratic_bench.documents.sweep import PrimaryMetric
+from socratic_bench.documents.document import ErrorEntry
+from socratic_bench.documents.sweep import MinimumGate, PrimaryMetric
 from socratic_bench.errors import Problem
 from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.studies.compare.contenders import Group, Unlike, pairs_of

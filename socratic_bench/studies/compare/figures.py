@@ -8,8 +8,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.documents.comparison import ComparedPair, Contender, Difference, TurnScore
-from socratic_bench.documents.estimates import Mean
-from socratic_bench.documents.scalars import FIGURE_PLACES, to_places
+from socratic_bench.documents.document import FIGURE_PLACES, to_places
+from socratic_bench.documents.sweep import Mean
 from socratic_bench.ports.benchmark import MetricInfo
 from socratic_bench.statistics.bootstrap_t import Method
 from socratic_bench.statistics.clusters import Clusters, clustered

@@ -8,7 +8,7 @@ import orjson
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks import load_benchmark
-from socratic_bench.documents.plain import read
+from socratic_bench.documents.encoding import read
 from socratic_bench.errors import UsageError
 from socratic_bench.settings import S3
 from socratic_bench.storage.keys import JUDGING_FILE, RunKeys

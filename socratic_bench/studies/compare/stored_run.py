@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.concurrency import convert
-from socratic_bench.documents.plain import loaded, reason
+from socratic_bench.documents.encoding import loaded, reason
 from socratic_bench.errors import UsageError
 from socratic_bench.ports.benchmark import Benchmark, MetricInfo
 from socratic_bench.runs.gates import metric_at

@@ -12,7 +12,7 @@ from socratic_bench.documents.comparison import (
     SurvivalDifference,
     SurvivalStep,
 )
-from socratic_bench.documents.scalars import FIGURE_PLACES, to_places
+from socratic_bench.documents.document import FIGURE_PLACES, to_places
 from socratic_bench.statistics.bands import band, errors
 from socratic_bench.statistics.bootstrap import UNKNOWN, Limits, survival_difference_limits
 from socratic_bench.statistics.clusters import FEWEST

@@ -7,8 +7,8 @@ from typing import Any
 from msgspec import Struct, defstruct
 
 from socratic_bench.benchmarks import RunConfig
+from socratic_bench.documents.encoding import read_value
 from socratic_bench.documents.inputs import own_inputs
-from socratic_bench.documents.plain import read_value
 from socratic_bench.documents.run import CuratedDocument, RunDocument
 from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.ports.parts import Part, Parts

@@ -10,8 +10,8 @@ import msgspec
 import orjson
 
 from socratic_bench.concurrency import convert
-from socratic_bench.documents.label import Label
-from socratic_bench.documents.plain import reason
+from socratic_bench.documents.calibration import Label
+from socratic_bench.documents.encoding import reason
 from socratic_bench.errors import UsageError, Words
 from socratic_bench.settings import read_bounded
 

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from socratic_bench.documents.label import Label
+from socratic_bench.documents.calibration import Label
 from socratic_bench.errors import ArtifactError, Problem, UsageError
 from socratic_bench.studies.labels.reading import read_labels
 from socratic_bench.turns import Dimension, Event, Rubric

@@ -5,7 +5,7 @@ from math import fsum
 
 from msgspec import Struct
 
-from socratic_bench.documents.label import Label
+from socratic_bench.documents.calibration import Label
 from socratic_bench.studies.labels.reading import key_of
 from socratic_bench.turns import Rubric
 

@@ -4,11 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from socratic_bench.documents.agreement import Agreement
-from socratic_bench.documents.error import ErrorEntry
-from socratic_bench.documents.judgings import Changed, Figure, JudgingsDocument, RejudgedRun
-from socratic_bench.documents.result import RunResult
-from socratic_bench.documents.scalars import SCORE_PLACES, to_places
+from socratic_bench.documents.comparison import Changed, Figure, JudgingsDocument, RejudgedRun
+from socratic_bench.documents.document import SCORE_PLACES, ErrorEntry, to_places
+from socratic_bench.documents.jury import Agreement
+from socratic_bench.documents.run import RunResult
 from socratic_bench.documents.turn import votes_of
 from socratic_bench.runs.gates import metric_at
 from socratic_bench.statistics import agreement

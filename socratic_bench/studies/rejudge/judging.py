@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 
+from socratic_bench.documents.comparison import JudgingsDryRun, JurorSpent
 from socratic_bench.documents.cost import Billing, role_usd
-from socratic_bench.documents.expected_jurors import ExpectedJuror
-from socratic_bench.documents.judgings import JudgingsDryRun, JurorSpent
-from socratic_bench.documents.result import RunResult
-from socratic_bench.documents.scalars import TIME_PLACES
+from socratic_bench.documents.document import TIME_PLACES
+from socratic_bench.documents.dry_run import ExpectedJuror
+from socratic_bench.documents.run import RunResult
 from socratic_bench.documents.usage import CallUsage, RoleUsage
 from socratic_bench.models.cancel_token import CancelToken
 from socratic_bench.models.spending import SpendingLimit

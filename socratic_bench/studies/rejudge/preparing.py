@@ -12,7 +12,7 @@ from msgspec.structs import asdict, replace
 
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.catalogue.prices import builtin_prices
-from socratic_bench.documents.judgings import JudgingSettings
+from socratic_bench.documents.comparison import JudgingSettings
 from socratic_bench.errors import Problem, UsageError, Words
 from socratic_bench.journal.replay import read_header
 from socratic_bench.runs import Plan, prepare

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from socratic_bench.documents.correction import CorrectionDocument
+from socratic_bench.documents.calibration import CorrectionDocument
 from socratic_bench.studies.report.files import Form, RenderedFile, file_problem, folder_problem
 from socratic_bench.studies.report.parts import Chart
 from socratic_bench.studies.report.rows import Rows

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from socratic_bench.documents.estimates import Mean
+from socratic_bench.documents.sweep import Mean
 from socratic_bench.ports.benchmark import MetricInfo
 from socratic_bench.ports.parts import MetricGroup
 from socratic_bench.studies.report.charts import extent, intervals

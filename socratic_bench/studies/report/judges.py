@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from socratic_bench.documents.correction import Corrected, CorrectionDocument, Estimated
+from socratic_bench.documents.calibration import Corrected, CorrectionDocument, Estimated
 from socratic_bench.ports.benchmark import MetricInfo
 from socratic_bench.statistics.agreement import absolute_error, is_available, ordinal_alpha
 from socratic_bench.studies.report.breakdown import spaced

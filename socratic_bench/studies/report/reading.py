@@ -10,10 +10,10 @@ from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from socratic_bench.concurrency import convert
+from socratic_bench.documents.encoding import loaded, read_value
 from socratic_bench.documents.files import JudgeFile, TurnFile
-from socratic_bench.documents.judge import Juror, silent_of
+from socratic_bench.documents.judge import Juror, silent_jurors
 from socratic_bench.documents.judge_status import JudgeIdentity, JudgeStatus, StoredCalibration
-from socratic_bench.documents.plain import loaded, read_value
 from socratic_bench.documents.sweep import CellRow
 from socratic_bench.errors import Mistakes, UsageError
 from socratic_bench.ports.benchmark import Benchmark
@@ -102,7 +102,7 @@ def _held_to(row: RunRow, held: Sequence[StoredCalibration]) -> RunRow:
     context, jurors = row.at("inputs.judge_context"), judge.get("jurors") or []
     asked = replace(
         convert(judge, JudgeIdentity),
-        silent=silent_of(convert(jurors, list[Juror])),
+        silent=silent_jurors(convert(jurors, list[Juror])),
         **({} if context is None else {"context": context}),
     )
     status = to_builtins(JudgeStatus.of(asked, held))

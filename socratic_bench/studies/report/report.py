@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from socratic_bench.documents.correction import CorrectionDocument
+from socratic_bench.documents.calibration import CorrectionDocument
 from socratic_bench.studies.report.breakdown import events, findings, kinds
 from socratic_bench.studies.report.effort import cost, latency
 from socratic_bench.studies.report.endurance import endurances

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from socratic_bench.documents.shown import ShownDocument, ShownTurn
+from socratic_bench.documents.report import ShownDocument, ShownTurn
 from socratic_bench.errors import Problem, UsageError
 from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.settings import S3

@@ -7,7 +7,7 @@ from itertools import combinations, product
 
 from msgspec import Struct
 
-from socratic_bench.documents.estimates import Mean
+from socratic_bench.documents.sweep import Mean
 from socratic_bench.ports.benchmark import MetricInfo
 from socratic_bench.ports.parts import Views
 from socratic_bench.statistics.bootstrap_t import Method

@@ -9,7 +9,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import orjson
 from msgspec import Struct
 
-from socratic_bench.documents.report_rows import RunRecord, TurnRecord, VerdictRecord
+from socratic_bench.documents.report import RunRecord, TurnRecord, VerdictRecord
 from socratic_bench.studies.report.rows import Rows, RunRow
 
 Kind = Literal["boolean", "integer", "number", "text", "time"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from socratic_bench.documents.estimates import Mean, MinimumGate, Survival
+from socratic_bench.documents.sweep import Mean, MinimumGate, Survival
 from socratic_bench.errors import Problem
 from socratic_bench.ports.benchmark import Benchmark, MetricInfo
 from socratic_bench.settings import Gate

@@ -2,12 +2,10 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from socratic_bench.documents.agreement import Agreement
-from socratic_bench.documents.error import ErrorEntry
-from socratic_bench.documents.estimates import MinimumGate
+from socratic_bench.documents.document import TIME_PLACES, USD_PLACES, ErrorEntry, to_places, utc
+from socratic_bench.documents.jury import Agreement
 from socratic_bench.documents.run import Timestamps
-from socratic_bench.documents.scalars import TIME_PLACES, USD_PLACES, to_places, utc
-from socratic_bench.documents.sweep import CellRow, SweepDocument
+from socratic_bench.documents.sweep import CellRow, MinimumGate, SweepDocument
 from socratic_bench.errors import ENDINGS, EXIT_GATE, Problem, Status
 from socratic_bench.studies.sweep import bounds, summary
 from socratic_bench.studies.sweep.grid import MODEL

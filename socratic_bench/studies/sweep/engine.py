@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from socratic_bench.documents.result import RunResult
+from socratic_bench.documents.run import RunResult
 from socratic_bench.errors import BenchError, InternalError
 from socratic_bench.models.cancel_token import CancelToken
 from socratic_bench.models.events import CallAnswered, CallBegan, CallEvent

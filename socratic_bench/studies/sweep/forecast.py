@@ -7,11 +7,8 @@ from msgspec.structs import replace
 
 from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.catalogue.prices import PriceSource
-from socratic_bench.documents.error import ErrorEntry
-from socratic_bench.documents.generation import KEYS
-from socratic_bench.documents.scalars import TIME_PLACES, USD_PLACES, to_places
-from socratic_bench.documents.sweep import CellRow
-from socratic_bench.documents.sweep_dry_run import (
+from socratic_bench.documents.document import TIME_PLACES, USD_PLACES, ErrorEntry, to_places
+from socratic_bench.documents.dry_run import (
     ASSUMPTIONS,
     CachingSaves,
     ExpectedGroup,
@@ -23,6 +20,8 @@ from socratic_bench.documents.sweep_dry_run import (
     SweepDeadline,
     SweepDryRun,
 )
+from socratic_bench.documents.schema import KEYS
+from socratic_bench.documents.sweep import CellRow
 from socratic_bench.documents.usage import CallUsage
 from socratic_bench.ports.benchmark import Length
 from socratic_bench.runs import Plan, prepare

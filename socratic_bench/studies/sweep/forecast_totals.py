@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from socratic_bench.catalogue.prices import PriceSource
 from socratic_bench.documents.cost import Billing, CostEntry, add_up, role_cost
+from socratic_bench.documents.document import USD_PLACES
 from socratic_bench.documents.dry_run import Expectation, Forecast
-from socratic_bench.documents.scalars import USD_PLACES
 from socratic_bench.documents.usage import CallUsage
 from socratic_bench.errors import BenchError
 from socratic_bench.ports.benchmark import Length

@@ -5,9 +5,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from socratic_bench.documents.estimates import Hazard, Hazards, TurnHazard
-from socratic_bench.documents.scalars import FIGURE_PLACES
-from socratic_bench.documents.sweep import CellRow
+from socratic_bench.documents.document import FIGURE_PLACES
+from socratic_bench.documents.sweep import CellRow, Hazard, Hazards, TurnHazard
 from socratic_bench.ports.parts import Exposure
 from socratic_bench.statistics.clusters import clustered
 from socratic_bench.statistics.intervals import wilson_interval

@@ -17,7 +17,7 @@ from ulid import ULID
 
 from socratic_bench.concurrency import decode
 from socratic_bench.documents import encode
-from socratic_bench.documents.plain import plain_keys
+from socratic_bench.documents.encoding import plain_keys
 from socratic_bench.documents.sweep import CellRow, SweepFile, SweepPlace
 from socratic_bench.errors import ArtifactError
 from socratic_bench.storage.keys import RunKeys

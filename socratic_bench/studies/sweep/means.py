@@ -5,9 +5,8 @@ from math import fsum, isfinite
 
 from msgspec import Struct
 
-from socratic_bench.documents.estimates import Mean, RunGroup, TwoGroups, Variance
-from socratic_bench.documents.scalars import FIGURE_PLACES, to_places
-from socratic_bench.documents.sweep import CellRow
+from socratic_bench.documents.document import FIGURE_PLACES, to_places
+from socratic_bench.documents.sweep import CellRow, Mean, RunGroup, TwoGroups, Variance
 from socratic_bench.ports.benchmark import MetricInfo
 from socratic_bench.statistics.bootstrap import in_fixed_order
 from socratic_bench.statistics.bootstrap_t import Method, mean_interval

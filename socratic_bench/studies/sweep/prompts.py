@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 from msgspec import Struct
 
-from socratic_bench.documents.prompts import LONGEST_ID, PromptLine
+from socratic_bench.documents.sweep_plan import LONGEST_ID, PromptLine
 from socratic_bench.errors import MOST_SHOWN, Problem, UsageError
 from socratic_bench.settings import MAX_TEXT_BYTES, read_bounded
 from socratic_bench.studies.sweep.plan_words import meant

@@ -6,8 +6,7 @@ from typing import Any
 import msgspec
 
 from socratic_bench.concurrency import convert
-from socratic_bench.documents.result import RunResult
-from socratic_bench.documents.run import RunDocument
+from socratic_bench.documents.run import RunDocument, RunResult
 from socratic_bench.documents.sweep import CellRow
 from socratic_bench.errors import EXIT_GATE
 from socratic_bench.ports.benchmark import Benchmark, MetricInfo

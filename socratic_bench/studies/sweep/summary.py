@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from socratic_bench.documents.scalars import USD_PLACES
+from socratic_bench.documents.document import USD_PLACES
 from socratic_bench.documents.sweep import CellEntry, CellRow, FailedCell, Group, PrimaryMetric
 from socratic_bench.documents.usage import ActorUsage, Tokens
 from socratic_bench.ports.benchmark import Benchmark

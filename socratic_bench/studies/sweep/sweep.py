@@ -11,7 +11,7 @@ from ulid import ULID
 
 from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.documents.sweep import CellRow, SweepFile
-from socratic_bench.documents.throughput import ModelThroughput
+from socratic_bench.documents.usage import ModelThroughput
 from socratic_bench.errors import BenchError, Problem
 from socratic_bench.models.cancel_token import CancelToken, in_time
 from socratic_bench.models.journaling import NOTED_WITHIN_S

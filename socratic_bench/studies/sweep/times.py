@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from socratic_bench.documents.estimates import Estimate, Survival
-from socratic_bench.documents.scalars import FIGURE_PLACES, to_places
-from socratic_bench.documents.sweep import CellRow
+from socratic_bench.documents.document import FIGURE_PLACES, to_places
+from socratic_bench.documents.sweep import CellRow, Estimate, Survival
 from socratic_bench.statistics.survival import Time, curve, median, restricted_mean
 from socratic_bench.studies.sweep.means import Means
 

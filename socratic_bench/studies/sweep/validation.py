@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.catalogue.price_file import load_prices
+from socratic_bench.documents.doctor import FileEntry, ValidationDocument
 from socratic_bench.documents.sweep_plan import MODELS, plan_keys
-from socratic_bench.documents.validation import FileEntry, ValidationDocument
 from socratic_bench.errors import Problem, UsageError, Words, in_short, in_words
 from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.settings import OFFLINE_REGION, Sources, read_bounded, table

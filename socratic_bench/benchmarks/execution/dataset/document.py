@@ -9,8 +9,7 @@ from socratic_bench.benchmarks.execution.dataset.mutate import Mutated
 from socratic_bench.benchmarks.execution.dataset.reading import DataSet
 from socratic_bench.benchmarks.execution.items import Mutation, Problem
 from socratic_bench.benchmarks.execution.sandbox.client import Limits
-from socratic_bench.documents.scalars import Amount, Count, Sha256, Share
-from socratic_bench.documents.schemas import Document
+from socratic_bench.documents.document import Amount, Count, Document, Sha256, Share
 from socratic_bench.types import doc
 
 Which = Literal["original", "mutated"]

@@ -6,8 +6,7 @@ from msgspec import Struct
 
 from socratic_bench.benchmarks.socratic.scenarios.checking import Checked, Report
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario, own_sentences
-from socratic_bench.documents.scalars import Count, Sha256
-from socratic_bench.documents.schemas import Document
+from socratic_bench.documents.document import Count, Document, Sha256
 from socratic_bench.errors import in_short
 from socratic_bench.types import doc
 

@@ -1,23 +1,17 @@
 # ruff: noqa: INP001 - a script, not a package
-"""Writes the JSON Schemas of all documents and stored files, made from their types."""
+"""Writes the tables of keys in docs/runner.md from the types of a run's document: `make docs`."""
 
-import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from socratic_bench.benchmarks import RunConfig, load_benchmark
-from socratic_bench.documents.kinds import Documents
+from socratic_bench.documents.schema import Documents
 from socratic_bench.studies.sweep.settings import SweepSettings
 
-ROOT = Path(__file__).resolve().parents[1]
-FOLDER = ROOT / "socratic_bench" / "documents" / "schemas"
-PAGE = ROOT / "docs" / "runner.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "runner.md"
 ENDS = ("Begin", "End")
-# Those of the benchmark that is played by default are kept.
-KEPT = Documents(load_benchmark(RunConfig(model="").benchmark), RunConfig, SweepSettings)
-# Where the documents tell more of a key.
+# Where the docs say more of a key.
 LINKS = {
     "turns": "#a-turn",
     "cost": "cost.md#the-cost-entry",
@@ -36,23 +30,19 @@ LINKS = {
 }
 
 
-def text(kind: str) -> str:
-    """The schema as it is kept."""
-    return json.dumps(KEPT.schema(kind, ()), indent=1, ensure_ascii=False) + "\n"
-
-
 def page() -> str:
-    """docs/runner.md with the tables of the document and of its turns as the types have them."""
-    run = KEPT.schema("run", ())
+    """The page docs/runner.md with the tables that the types make."""
+    benchmark = load_benchmark(RunConfig(model="").benchmark)
+    run = Documents(benchmark, RunConfig, SweepSettings).schema("run")
     turn = run["$defs"]["TurnEntry"]
-    found = PAGE.read_text(encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")
     for name, properties in (("run", run["properties"]), ("turn", turn["properties"])):
-        begin, end = (f"<!-- {word} of the keys of a {name}: make schemas -->" for word in ENDS)
-        head, rest = found.split(begin)
+        begin, end = (f"<!-- {word} of the keys of a {name}: make docs -->" for word in ENDS)
+        head, below = text.split(begin)
         rows = [_row(key, node, run["$defs"]) for key, node in properties.items()]
         table = "\n".join(["| key | type | meaning |", "|---|---|---|", *rows])
-        found = f"{head}{begin}\n{table}\n{end}{rest.partition(end)[2]}"
-    return found
+        text = f"{head}{begin}\n{table}\n{end}{below.partition(end)[2]}"
+    return text
 
 
 def _row(key: str, node: Mapping[str, Any], defs: Mapping[str, Any]) -> str:
@@ -83,12 +73,5 @@ def _types(form: Mapping[str, Any]) -> list[str]:
     return [names[type(word)] for word in form.get("enum", ())]
 
 
-def main() -> None:
-    for kind in KEPT.kinds:
-        (FOLDER / f"{kind}.json").write_text(text(kind), encoding="utf-8")
-    PAGE.write_text(page(), encoding="utf-8")
-    sys.stderr.write(f"Wrote {len(KEPT.kinds)} schemas, and the tables of {PAGE.name}.\n")
-
-
 if __name__ == "__main__":
-    main()
+    PAGE.write_text(page(), encoding="utf-8")
