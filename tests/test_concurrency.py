@@ -185,7 +185,8 @@ from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.studies.compare.stored_run import read_run
 
 sys.setswitchinterval(1e-6)
-body = Path("tests/data/stored_runs/finished-folder/stdout.json").read_bytes()
+(path,) = Path("tests/data/stored_runs/socratic/curated/runs").iterdir()
+body = path.read_bytes()
 together = threading.Barrier(8)
 benchmark = load_benchmark("socratic")
 

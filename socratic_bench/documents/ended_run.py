@@ -28,7 +28,7 @@ class EndedRun(Struct, frozen=True, kw_only=True):
         tallies: the calls of each role.
         journal: entries from which a run that no store keeps can be resumed.
         prices: the user's own; `None` means the built-in ones.
-        calibrations: those that were given for the judge (--calibration).
+        held_judges: the calibrations that were given for the judge (--calibration).
         parts: the benchmark's keys of the document.
         concluded: the judge's answer on the episode as a whole; `None` if it was not asked, or if
             the run had ended before.
@@ -55,7 +55,7 @@ class EndedRun(Struct, frozen=True, kw_only=True):
     completed_at: datetime
     duration_s: float
     prices: PriceTable | None = None
-    calibrations: Sequence[StoredCalibration] = ()
+    held_judges: Sequence[StoredCalibration] = ()
     parts: Parts = Parts()
     concluded: ClosingResult | None = None
     sdk_version: str

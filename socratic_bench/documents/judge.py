@@ -154,7 +154,7 @@ class JudgeEntry(Struct, frozen=True, kw_only=True):
             judged_turns=result.n_judged,
             unjudged_turns=len(turns) - result.n_judged,
             unjudged_reasons=dict(sorted(reasons.items())),
-            calibration=JudgeStatus.of(judge, result.calibrations),
+            calibration=JudgeStatus.of(judge, result.held_judges),
         )
 
 

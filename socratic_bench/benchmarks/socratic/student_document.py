@@ -29,8 +29,8 @@ class Fidelity(Struct, frozen=True, kw_only=True):
     checked: Annotated[int, Meta(ge=1, description="replies of the student that were checked")]
     clean: Annotated[Share, doc("share of them without a lapse")]
     flags: Annotated[dict[str, Annotated[int, Meta(ge=1)]], doc("replies with each kind of lapse")]
-    lapses: Annotated[list[LapseEntry], doc("each lapse, by turn, with words that show it")] = (
-        field(default_factory=list)
+    lapses: Annotated[list[LapseEntry], doc("each lapse, by turn, with its quotation")] = field(
+        default_factory=list
     )
     asked_again: Annotated[
         Count,
