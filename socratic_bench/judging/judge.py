@@ -1,4 +1,4 @@
-"""One judge model: asks for a verdict, asks once more if it cannot be used, and never guesses."""
+"""One judge model: asked for a verdict, once more if it cannot be used, and never guessed for."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.errors import ModelError, Stopped
+from socratic_bench.judging.request import ask, delimiter_code, verdict_request
 from socratic_bench.judging.verdict import Unreadable, raw_text, read_verdict
 from socratic_bench.ports.benchmark import JudgeInput
 from socratic_bench.ports.provider import Model
@@ -19,13 +20,12 @@ _TURN_REASONS = ("context_window", "unavailable", "budget")
 
 
 class Judge(Struct, frozen=True, kw_only=True):
-    """Scores replies by `rubric`. The delimiters around a reply are derived from `seed` and the
-    judge's input. `n_answered` tells how often earlier processes were answered what is asked of the
-    episode as a whole.
+    """A model that scores replies by `rubric`.
 
-    `juror` is its id as one of a jury, empty for a judge alone. `sample` counts the verdicts that
-    it is asked for on one reply; where there are several (`is_sampled`), its model's own
-    temperature leaves room for them to differ.
+    The delimiters around a reply are derived from `seed` and the judge's input. `n_answered`
+    returns how many answers earlier processes of the run got to a closing call. `juror` is the id
+    as one of a jury, empty for a judge alone. `sample` counts the verdicts on one reply; where
+    there are several (`is_sampled`), the model's own temperature leaves room for them to differ.
     """
 
     model: Model
@@ -44,9 +44,6 @@ class Judge(Struct, frozen=True, kw_only=True):
         call that the budget does not allow with `budget`.
         Raises `ModelError` for what would fail for every turn (access, unknown model).
         """
-        # Not needed before the first reply is there.
-        from socratic_bench.judging.request import ask, delimiter_code, verdict_request
-
         key = CallKey(role=JUDGE, index=index, part=self.juror, repeat=2 * self.sample)
         code = delimiter_code(self.seed, key, judge_input)
         request = verdict_request(self.rubric, judge_input, code=code)
@@ -54,18 +51,18 @@ class Judge(Struct, frozen=True, kw_only=True):
             request = replace(request, temperature_if_taken=None)
         calls: list[Completion] = []
         try:
-            found = ask(self.model, request, key, partial(self._read, judge_input), calls)
+            answer = ask(self.model, request, key, partial(self._read, judge_input), calls)
         except (ModelError, Stopped) as error:
             if error.end_reason not in _TURN_REASONS:
                 raise
             return self._judged(unanswered(error, calls), calls)
-        if isinstance(found, Unreadable):
-            return self._judged(unusable(found, calls[-1]), calls)
-        return self._judged(found, calls)
+        if isinstance(answer, Unreadable):
+            return self._judged(unusable(answer, calls[-1]), calls)
+        return self._judged(answer, calls)
 
-    def _read(self, judge_input: JudgeInput, answer: Completion) -> Verdict | Unreadable:
+    def _read(self, judge_input: JudgeInput, completion: Completion) -> Verdict | Unreadable:
         return read_verdict(
-            answer, self.rubric, judge_model=self.model.model_id, reply=judge_input.reply
+            completion, self.rubric, judge_model=self.model.model_id, reply=judge_input.reply
         )
 
     def _judged(self, outcome: Verdict | Unscored, calls: list[Completion]) -> Judged:
@@ -73,17 +70,17 @@ class Judge(Struct, frozen=True, kw_only=True):
         return Judged(outcome=outcome, calls=tuple(calls), finished_at=finished_at)
 
 
-def unusable(found: Unreadable, last: Completion) -> Unscored:
-    """Of an answer that holds no verdict; `last` is that answer."""
+def unusable(problem: Unreadable, answer: Completion) -> Unscored:
+    """No verdict, since the answer holds none."""
     return Unscored(
-        reason=found.reason,
-        message=f"The judge's answer cannot be used: {found.problem}",
-        raw_reply=raw_text(last),
+        reason=problem.reason,
+        message=f"The judge's answer cannot be used: {problem.problem}",
+        raw_reply=raw_text(answer),
     )
 
 
 def unanswered(error: ModelError | Stopped, calls: Sequence[Completion]) -> Unscored:
-    """Of a call that failed, after the `calls` that were answered."""
+    """No verdict, since a call failed after the `calls` that were answered."""
     return Unscored(
         reason=error.end_reason,
         message=error.message,

@@ -33,7 +33,7 @@ MAX_TOKENS = 1024
 MAX_TOKENS_WITH_QUOTES = 2048
 MAX_QUOTED_CHARS = 20_000  # several times what these allow
 
-Found = TypeVar("Found")
+Answer = TypeVar("Answer")
 
 _TOOL_USE_ID = re.compile(r"[a-zA-Z0-9_.:-]{1,64}")
 
@@ -72,27 +72,28 @@ def ask(
     model: Model,
     request: Request,
     key: CallKey,
-    read: Callable[[Completion], Found | Unreadable],
+    read: Callable[[Completion], Answer | Unreadable],
     calls: list[Completion],
     again: str = ALL_SCORES,
-) -> Found | Unreadable:
-    """What an answer says; one that cannot be used is asked for once more. What is answered is
-    added to `calls`; see `repair_request` for `again`.
+) -> Answer | Unreadable:
+    """The answer as `read` reads it; one that cannot be used is asked for once more.
+
+    Every completion is added to `calls`; see `repair_request` for `again`.
     """
     calls.append(model.complete(request, key))
-    found = read(calls[-1])
-    if isinstance(found, Unreadable):
-        repair = repair_request(request, calls[-1], found.problem, again)
+    answer = read(calls[-1])
+    if isinstance(answer, Unreadable):
+        repair = repair_request(request, calls[-1], answer.problem, again)
         calls.append(model.complete(repair, replace(key, repeat=key.repeat + 1)))
-        found = read(calls[-1])
-    return found
+        answer = read(calls[-1])
+    return answer
 
 
 def repair_request(
     request: Request, reply: Completion, problem: str, again: str = ALL_SCORES
 ) -> Request:
-    """The same request, continued: what the judge said, what is wrong with it, and once more;
-    `again` ends the sentence that asks for it.
+    """The same request, continued by the judge's answer and by what is wrong with it; `again` ends
+    the sentence that asks for another one.
 
     Tool calls are repeated as such only if the service would take them back; else in words.
     """
@@ -101,11 +102,11 @@ def repair_request(
         _is_repeatable(use, request.tool) for use in uses
     ):
         uses = []
-    said: tuple[Block, ...] = tuple(uses) or (Text(_quoted(reply)),)
+    quoted: tuple[Block, ...] = tuple(uses) or (Text(_quoted(reply)),)
     complaint = f"This verdict cannot be used: {problem} Give the whole verdict again, {again}"
     results = tuple(ToolResult(use.id, complaint, is_error=True) for use in uses)
     answer: tuple[Block, ...] = results or (Text(complaint),)
-    more = Message("assistant", said), Message("user", answer)
+    more = Message("assistant", quoted), Message("user", answer)
     return replace(request, messages=(*request.messages, *more))
 
 
@@ -121,30 +122,30 @@ def _is_repeatable(use: ToolUse, tool: Tool | None) -> bool:
 
 
 def _quoted(reply: Completion) -> str:
-    said = raw_text(reply)
-    if len(said) > MAX_QUOTED_CHARS:
-        return f"(an answer of {len(said)} characters, left out here)"
-    return said or "(no text)"
+    text = raw_text(reply)
+    if len(text) > MAX_QUOTED_CHARS:
+        return f"(an answer of {len(text)} characters, left out here)"
+    return text or "(no text)"
 
 
 def delimiter_code(seed: int, key: CallKey, judge_input: JudgeInput) -> str:
-    """16 hex digits that the run's seed, the call and what they enclose fix.
+    """16 hex digits, derived from the run's seed, the call and the texts that they enclose.
 
     Since a text cannot hold a digest of itself, not even a model that knows the seed can predict
     them.
     """
-    named = f"{seed}/{key.role}/{key.part}/{key.index}" + (f"/{key.repeat}" if key.repeat else "")
+    source = f"{seed}/{key.role}/{key.part}/{key.index}" + (f"/{key.repeat}" if key.repeat else "")
     # Masked as in a journal, so that a resumed run asks the same.
     masked = known_secrets().masked
-    said = [*(part for line in judge_input.context for part in line), judge_input.reply]
-    named += "/" + sha256(json.dumps([*map(masked, said)]).encode()).hexdigest()
-    return sha256(named.encode()).hexdigest()[:16]
+    texts = [*(part for line in judge_input.context for part in line), judge_input.reply]
+    source += "/" + sha256(json.dumps([*map(masked, texts)]).encode()).hexdigest()
+    return sha256(source.encode()).hexdigest()[:16]
 
 
 def unsaid_code(code: str, texts: Sequence[str]) -> str:
     """The code, or another one if it happens to stand in what it is to enclose."""
-    said = "\n".join(texts).casefold()
-    while code in said:
+    text = "\n".join(texts).casefold()
+    while code in text:
         code = sha256(code.encode()).hexdigest()[:16]
     return code
 
@@ -186,16 +187,16 @@ def _examples(rubric: Rubric) -> str:
     lines = [
         json.dumps(
             {
-                **({"before": one.before} if one.before else {}),
-                rubric.speakers[0]: one.prompt,
-                "reply": one.reply,
-                **({} if one.events is None else {"events": one.events}),
-                **one.scores,
-                "why": one.why,
+                **({"before": example.before} if example.before else {}),
+                rubric.speakers[0]: example.prompt,
+                "reply": example.reply,
+                **({} if example.events is None else {"events": example.events}),
+                **example.scores,
+                "why": example.why,
             },
             ensure_ascii=False,
         )
-        for one in rubric.examples
+        for example in rubric.examples
     ]
     return "\n".join(["Examples of replies and their scores:", *lines])
 

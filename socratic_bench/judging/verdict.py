@@ -1,4 +1,8 @@
-"""Reads a verdict out of a judge's answer: a whole, valid one, or the reason why there is none."""
+"""Reads a judge's answer: a whole, valid verdict, or the reason why there is none.
+
+Also whether words that it quotes stand in the reply, and which JSON object of a text is its answer,
+apart from what it drafts in thoughts such as `<thinking>`.
+"""
 
 import json
 import re
@@ -24,6 +28,47 @@ MAX_REPLY_CHARS = 200_000
 MAX_REASON_CHARS = 4_000
 MAX_DEPTH = 32
 _NOT_SEEN = ("null", "none", "no", "false", "n/a", "not seen")
+# Signs that copies spell otherwise, and the marks of emphasis that they leave out.
+_SAME = str.maketrans(
+    {
+        **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u00b4\u02bc`", "'"),
+        **dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb\u2033", '"'),
+        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
+        "*": "",
+    }
+)
+_LEFT_OUT = re.compile(r"\s*(?:[\[(]\s*)?(?:\.{2,}|(?:\. ){2,}\.?)(?:\s*[\])])?\s*")
+_AROUND = " '\".,;:!?-()[]"
+# A JSON object, or why it is none.
+_Object = dict[str, Json] | Exception
+_Kind = Literal["thought", "answer", "other"]
+
+# The marks that models put around parts of plain text, such as <thinking>, <|end_of_thought|> and
+# [THINK]; other brackets are Markdown.
+_TAG = re.compile(
+    r"(?:[<\u25c1]|&lt;)\s{0,3}\|?(?P<close>/|end_of_)?\s{0,3}(?:begin_of_)?"
+    r"(?P<name>[^\W\d][\w:.-]{0,60}(?:[ ]\w{1,30}(?=\s{0,3}(?:[|>\u25b7]|&gt;)))?)"
+    r"(?:\s[^<>]{0,200}?)?(?<!/)\|?(?:[>\u25b7]|&gt;)|\[(?P<close_think>/)?THINK\]",
+    re.IGNORECASE,
+)
+# Other braces belong to prose.
+_NEXT = re.compile(rf'(?P<object>\{{\s*["}}])|{_TAG.pattern}', re.IGNORECASE)
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_THOUGHT = re.compile(
+    r"think|thought|reason|reflect|analy[sz]|scratch|monolog|deliberat|draft|ponder|brainstorm"
+    r"|contemplat|^cot$"
+)
+_ANSWER = re.compile(
+    r"answer|verdict|output|result|json|respon|repl(?:y|ies)|scor|grade|rating|eval|judg|assess"
+    r"|decision|conclu|solution|submi|record|report|message|tool|function|invoke|param|arg|final"
+)
+# How text is shown says nothing of what it is.
+_LAYOUT = re.compile(
+    r"b|blockquote|body|br|code|div|em|h[1-6]|html|i|li|ol|p|pre|section|span|strong|table|tbody"
+    r"|t[drt]|u|ul"
+)
+# Elements that are never closed are passed over, as far as this.
+_MAX_OPEN = 50
 
 
 class Unreadable(Struct, frozen=True):
@@ -38,20 +83,20 @@ def read_verdict(
 ) -> Verdict | Unreadable:
     """The verdict of an answer on `reply`.
 
-    What a verdict counts by are its scores. Events or quotes that it lacks are null, or flagged.
+    Every score must be there and valid. Events or quotes that are missing are null, or flagged.
     """
-    found = said_arguments(answer, {dimension.name for dimension in rubric.dimensions})
-    if isinstance(found, Unreadable):
-        return found
-    problems = list(_score_problems(found, rubric))
+    arguments = read_arguments(answer, {dimension.name for dimension in rubric.dimensions})
+    if isinstance(arguments, Unreadable):
+        return arguments
+    problems = list(_score_problems(arguments, rubric))
     if problems:
         return Unreadable("invalid_verdict", " ".join(problems))
-    scores = {d.name: _number(found[d.name]) for d in rubric.dimensions}
-    events = _seen_events(found, rubric)
-    quotes = _by_dimension(found, "quotes", rubric) if rubric.has_quotes else None
+    scores = {d.name: _number(arguments[d.name]) for d in rubric.dimensions}
+    events = _seen_events(arguments, rubric)
+    quotes = _by_dimension(arguments, "quotes", rubric) if rubric.has_quotes else None
     return Verdict(
         scores={name: value for name, value in scores.items() if value is not None},
-        rationale=_by_dimension(found, "rationale", rubric),
+        rationale=_by_dimension(arguments, "rationale", rubric),
         judge_model=judge_model,
         events=events,
         quotes=quotes,
@@ -59,8 +104,27 @@ def read_verdict(
     )
 
 
+def read_arguments(answer: Completion, names: Iterable[str]) -> dict[str, Json] | Unreadable:
+    """The one object that the judge gave, by a tool or in its text; others may stand beside it that
+    have none of the `names`. The stop reason is looked at before the text.
+    """
+    if answer.stop_reason in STOPS:
+        return Unreadable(STOPS[answer.stop_reason], f"it ended with {answer.stop_reason}.")
+    uses = [block.arguments for block in answer.message.content if isinstance(block, ToolUse)]
+    whole = [use for use in uses if isinstance(use, dict) and is_shallow(use)]
+    objects = whole if uses else _objects_in_text(answer.message.text)
+    if isinstance(objects, Unreadable):
+        return objects
+    if not objects:
+        return Unreadable("unreadable_verdict", "it holds no JSON object.")
+    objects = [value for value in objects if value.keys() & {*names}] or objects
+    if any(other != objects[0] for other in objects[1:]):
+        return Unreadable("unreadable_verdict", "it holds more than one JSON object.")
+    return objects[0]
+
+
 def raw_text(answer: Completion) -> str:
-    """What the judge said, tool arguments as JSON, bounded in length."""
+    """The judge's words, tool arguments as JSON, bounded in length."""
     parts = [
         json.dumps(block.arguments, ensure_ascii=False)
         if is_shallow(block.arguments)
@@ -79,49 +143,45 @@ def is_shallow(value: Json) -> bool:
     return not level
 
 
+def is_quoted(words: str, reply: str) -> bool:
+    """Whether words stand in a reply: whole words, in their order, with parts left out at `...`.
+
+    Case, white space, typographic quotation marks and dashes, marks of emphasis and what stands
+    around the words make no difference. Nothing, or ellipses alone, are no words.
+    """
+    text, at = _folded(reply), 0
+    parts = [part.strip(_AROUND) for part in _LEFT_OUT.split(_folded(words))]
+    parts = [part for part in parts if part]
+    for part in parts:
+        at = _end_of(part, text, at)
+        if at < 0:
+            return False
+    return bool(parts)
+
+
 def _inner(value: Json) -> Iterable[Json]:
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list) else ()
 
 
-def said_arguments(answer: Completion, names: Iterable[str]) -> dict[str, Json] | Unreadable:
-    """The one object that the judge gave, by a tool or in words; others may stand beside it that
-    have none of the `names` in them. The stop reason is looked at before the text.
-    """
-    if answer.stop_reason in STOPS:
-        return Unreadable(STOPS[answer.stop_reason], f"it ended with {answer.stop_reason}.")
-    uses = [block.arguments for block in answer.message.content if isinstance(block, ToolUse)]
-    whole = [use for use in uses if isinstance(use, dict) and is_shallow(use)]
-    objects = whole if uses else _in_words(answer.message.text)
-    if isinstance(objects, Unreadable):
-        return objects
-    if not objects:
-        return Unreadable("unreadable_verdict", "it holds no JSON object.")
-    objects = [one for one in objects if one.keys() & {*names}] or objects
-    if any(other != objects[0] for other in objects[1:]):
-        return Unreadable("unreadable_verdict", "it holds more than one JSON object.")
-    return objects[0]
-
-
-def _in_words(text: str) -> list[dict[str, Json]] | Unreadable:
+def _objects_in_text(text: str) -> list[dict[str, Json]] | Unreadable:
     if not text.strip():
         return Unreadable("empty_verdict", "it is empty.")
     if len(text) > MAX_REPLY_CHARS:
         return Unreadable("unreadable_verdict", f"it has {len(text)} characters.")
-
     try:
-        return said_objects(text)
+        return _answer_objects(text)
     except (ValueError, RecursionError) as error:
         return Unreadable("unreadable_verdict", f"its JSON is broken ({error}).")
 
 
-def _score_problems(found: Mapping[str, Json], rubric: Rubric) -> Iterator[str]:
+def _score_problems(arguments: Mapping[str, Json], rubric: Rubric) -> Iterator[str]:
     for dimension in rubric.dimensions:
-        if dimension.name not in found:
+        if dimension.name not in arguments:
             yield f"{dimension.name} is missing."
             continue
-        value = _number(found[dimension.name])
+        value = _number(arguments[dimension.name])
         if value is None:
             yield f"{dimension.name} is no number."
         elif not dimension.low <= value <= dimension.high:
@@ -140,70 +200,38 @@ def _number(value: Json) -> float | None:
     return float(value) if abs(value) < 1e6 else None  # noqa: PLR2004
 
 
-def _by_dimension(found: Mapping[str, Json], key: str, rubric: Rubric) -> dict[str, str | None]:
-    """What the verdict says of each dimension, its reason or its quote."""
-    told = found.get(key)
-    given = told if isinstance(told, dict) else {}
-    return {d.name: _text(given.get(d.name)) for d in rubric.dimensions}
+def _by_dimension(arguments: Mapping[str, Json], key: str, rubric: Rubric) -> dict[str, str | None]:
+    """The verdict's words for each dimension, its reasons or its quotes."""
+    value = arguments.get(key)
+    texts = value if isinstance(value, dict) else {}
+    return {d.name: _text(texts.get(d.name)) for d in rubric.dimensions}
 
 
-def _seen_events(found: Mapping[str, Json], rubric: Rubric) -> dict[str, str] | None:
-    """The words of each event that the verdict says was seen, none for one without; `None` if it
-    does not tell what was seen.
+def _seen_events(arguments: Mapping[str, Json], rubric: Rubric) -> dict[str, str] | None:
+    """The quotation for each event that the verdict says was seen, empty for one without; `None` if
+    the verdict does not say what was seen.
     """
-    told = found.get("events")
-    if not rubric.events or not isinstance(told, dict):
+    value = arguments.get("events")
+    if not rubric.events or not isinstance(value, dict):
         return None
-    given = {event.name: told.get(event.name) for event in rubric.events}
-    if not all(value is None or isinstance(value, str | bool) for value in given.values()):
+    events = {event.name: value.get(event.name) for event in rubric.events}
+    if not all(words is None or isinstance(words, str | bool) for words in events.values()):
         return None
-    return {name: _text(value) or "" for name, value in given.items() if _is_seen(value)}
+    return {name: _text(words) or "" for name, words in events.items() if _is_seen(words)}
 
 
 def _is_seen(value: Json) -> bool:
-    """Nothing, no, and words for either are no event."""
-    said = value.strip(" .\"'()-").casefold() if isinstance(value, str) else value
-    return bool(said) and said not in _NOT_SEEN
+    """False for null, false, and words for either."""
+    words = value.strip(" .\"'()-").casefold() if isinstance(value, str) else value
+    return bool(words) and words not in _NOT_SEEN
 
 
 def _unquoted(quotes: Mapping[str, str | None], reply: str) -> tuple[str, ...]:
-
     return tuple(name for name, words in quotes.items() if not is_quoted(words or "", reply))
 
 
 def _text(value: Json) -> str | None:
     return clean(value)[:MAX_REASON_CHARS] if isinstance(value, str) and value.strip() else None
-
-
-# Tells whether words that a judge quotes stand in the reply that it quotes.
-
-# Signs that copies spell otherwise, and the marks of emphasis that they leave out.
-_SAME = str.maketrans(
-    {
-        **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u00b4\u02bc`", "'"),
-        **dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb\u2033", '"'),
-        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
-        "*": "",
-    }
-)
-_LEFT_OUT = re.compile(r"\s*(?:[\[(]\s*)?(?:\.{2,}|(?:\. ){2,}\.?)(?:\s*[\])])?\s*")
-_AROUND = " '\".,;:!?-()[]"
-
-
-def is_quoted(words: str, reply: str) -> bool:
-    """Whether words stand in a reply: whole words, in their order, with parts left out at `...`.
-
-    Case, white space, typographic quotation marks and dashes, marks of emphasis and what stands
-    around the words make no difference. Nothing, or ellipses alone, are no words.
-    """
-    text, at = _folded(reply), 0
-    parts = [part.strip(_AROUND) for part in _LEFT_OUT.split(_folded(words))]
-    parts = [part for part in parts if part]
-    for part in parts:
-        at = _end_of(part, text, at)
-        if at < 0:
-            return False
-    return bool(parts)
 
 
 def _end_of(part: str, text: str, start: int) -> int:
@@ -235,41 +263,7 @@ def _folded(text: str) -> str:
     return " ".join(shown.split())
 
 
-# Finds the JSON that a text says, apart from what it drafts in thoughts such as `<thinking>`.
-
-# A JSON object, or why it is none.
-_Found = dict[str, Json] | Exception
-_Kind = Literal["thought", "answer", "other"]
-
-# The marks that models put around parts of plain text, such as <thinking>, <|end_of_thought|> and
-# [THINK]; other brackets are Markdown.
-_TAG = re.compile(
-    r"(?:[<\u25c1]|&lt;)\s{0,3}\|?(?P<close>/|end_of_)?\s{0,3}(?:begin_of_)?"
-    r"(?P<name>[^\W\d][\w:.-]{0,60}(?:[ ]\w{1,30}(?=\s{0,3}(?:[|>\u25b7]|&gt;)))?)"
-    r"(?:\s[^<>]{0,200}?)?(?<!/)\|?(?:[>\u25b7]|&gt;)|\[(?P<close_think>/)?THINK\]",
-    re.IGNORECASE,
-)
-# Other braces belong to prose.
-_NEXT = re.compile(rf'(?P<object>\{{\s*["}}])|{_TAG.pattern}', re.IGNORECASE)
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_THOUGHT = re.compile(
-    r"think|thought|reason|reflect|analy[sz]|scratch|monolog|deliberat|draft|ponder|brainstorm"
-    r"|contemplat|^cot$"
-)
-_ANSWER = re.compile(
-    r"answer|verdict|output|result|json|respon|repl(?:y|ies)|scor|grade|rating|eval|judg|assess"
-    r"|decision|conclu|solution|submi|record|report|message|tool|function|invoke|param|arg|final"
-)
-# How text is shown says nothing of what it is.
-_LAYOUT = re.compile(
-    r"b|blockquote|body|br|code|div|em|h[1-6]|html|i|li|ol|p|pre|section|span|strong|table|tbody"
-    r"|t[drt]|u|ul"
-)
-# Elements that are never closed are passed over, as far as this.
-_MAX_OPEN = 50
-
-
-def said_objects(text: str) -> list[dict[str, Json]]:
+def _answer_objects(text: str) -> list[dict[str, Json]]:
     """The outermost JSON objects that count: all, or those that stand outside of thoughts.
 
     A thought that is never closed reaches to the end, but the last object in it is what was meant.
@@ -279,24 +273,27 @@ def said_objects(text: str) -> list[dict[str, Json]]:
     verdict of its own.
     """
     scan = _Scan(text)
-    said = scan.said or [*range(len(scan.found))]
+    objects = scan.objects
+    places = scan.outside or [*range(len(objects))]
     loose = set(scan.loose)
-    if said and said[-1] in loose and any(scan.found[at] != scan.found[said[0]] for at in said):
-        said = [at for at in said if at in loose]
-    return [_whole(scan.found[at]) for at in said]
+    if places and places[-1] in loose and any(objects[at] != objects[places[0]] for at in places):
+        places = [at for at in places if at in loose]
+    return [_raise_broken(objects[at]) for at in places]
 
 
 class _Scan:
-    """All objects of a text; `said` and `loose` are the places, among them, of those outside of
-    thoughts, and of those outside of elements that are neither thoughts nor answers.
+    """All JSON objects of a text, in order.
+
+    `outside` are the positions, among them, of those outside of thoughts, `loose` of those outside
+    of elements that are neither thoughts nor answers.
     """
 
     def __init__(self, text: str) -> None:
-        self.found: list[_Found] = []
-        self.said: list[int] = []
+        self.objects: list[_Object] = []
+        self.outside: list[int] = []
         self.loose: list[int] = []
         self._thought_at: int | None = None  # how many objects stood before the one that is open
-        self._before_stray: list[int] = []  # `said`, up to an end of a thought without a begin
+        self._before_stray: list[int] = []  # `outside`, up to an end of a thought without a begin
         self._elements: list[tuple[str, int]] = []  # those that are open, with the same
         self._read(text)
 
@@ -310,24 +307,24 @@ class _Scan:
                 self._see_thought(is_end=_is_end(mark))
             elif _kind(mark) == "other":
                 self._see_element(mark["name"].casefold(), is_end=_is_end(mark))
-        if self._thought_at is not None and len(self.found) > self._thought_at:
-            self.said.append(len(self.found) - 1)
-        self.said = self.said or self._before_stray
+        if self._thought_at is not None and len(self.objects) > self._thought_at:
+            self.outside.append(len(self.objects) - 1)
+        self.outside = self.outside or self._before_stray
 
     def _add(self, text: str, start: int) -> int:
         """The object at `start` is found; returns where it ends."""
         decoder = json.JSONDecoder(
             parse_constant=_refuse_constant, object_pairs_hook=_no_name_twice
         )
-        value: _Found
+        value: _Object
         try:
             value, end = decoder.raw_decode(text, start)
         except (ValueError, RecursionError) as error:
             value, end = error, self._end_of_broken(text, start)
         if self._thought_at is None:
-            self.said.append(len(self.found))
-        self.loose.append(len(self.found))
-        self.found.append(value)
+            self.outside.append(len(self.objects))
+        self.loose.append(len(self.objects))
+        self.objects.append(value)
         return end
 
     def _end_of_broken(self, text: str, start: int) -> int:
@@ -341,17 +338,17 @@ class _Scan:
 
     def _see_thought(self, *, is_end: bool) -> None:
         if not is_end:
-            self._thought_at = len(self.found) if self._thought_at is None else self._thought_at
+            self._thought_at = len(self.objects) if self._thought_at is None else self._thought_at
         elif self._thought_at is not None:
             self._thought_at = None
         else:
             # The mark that opens stood in the prompt, or was left out; so does one too many.
-            self._before_stray = self.said or self._before_stray
-            self.said = []
+            self._before_stray = self.outside or self._before_stray
+            self.outside = []
 
     def _see_element(self, name: str, *, is_end: bool) -> None:
         if not is_end:
-            self._elements.append((name, len(self.found)))
+            self._elements.append((name, len(self.objects)))
             return
         for depth in range(1, min(len(self._elements), _MAX_OPEN) + 1):
             if self._elements[-depth][0] == name:
@@ -381,17 +378,17 @@ def _kind(mark: re.Match[str]) -> _Kind:
     return "answer" if _LAYOUT.fullmatch(words[0]) else "other"
 
 
-def _whole(value: _Found) -> dict[str, Json]:
+def _raise_broken(value: _Object) -> dict[str, Json]:
     if isinstance(value, Exception):
         raise value
     return value
 
 
 def _no_name_twice(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    value = dict(pairs)
+    if len(value) < len(pairs):
         raise ValueError("a name stands twice in one object")
-    return found
+    return value
 
 
 def _refuse_constant(word: str) -> Json:
