@@ -296,7 +296,7 @@ class TestSeed:
         config = replace(self.CONFIG, student_model=student)
         first = self.bodies(monkeypatch, config)
 
-        assert len(first) == (12 if student is None else 17)
+        assert len(first) == (12 if student is None else 18)
         assert self.bodies(monkeypatch, config) == first
 
     def test_even_where_a_verdict_has_to_be_mended(self, monkeypatch, keys):

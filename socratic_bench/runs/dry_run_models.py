@@ -148,8 +148,8 @@ def expected_verdict(rubric: Rubric, reason: str) -> dict[str, Json]:
 
 
 def _expected_arguments(schema: Json, text: str) -> Json:
-    """Arguments that fit a tool's schema: the first word of a choice, the least of numbers, and the
-    text in the place of any other words.
+    """Arguments that fit a tool's schema: the first word of a choice, the least of numbers, an
+    empty list, and the text in the place of any other words.
     """
     if not isinstance(schema, dict):
         return text
@@ -158,6 +158,8 @@ def _expected_arguments(schema: Json, text: str) -> Json:
         return {name: _expected_arguments(one, text) for name, one in properties.items()}
     if isinstance(words, list) and words:
         return words[0]
+    if schema.get("type") == "array":
+        return []
     return schema.get("minimum", 0) if schema.get("type") in ("integer", "number") else text
 
 
