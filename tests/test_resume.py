@@ -158,8 +158,11 @@ class TestTakingUp:
         straight = played(*BOTH, "--turns", "4", "--seed", "5", env=env).document
 
         assert long["run_id"] == short["run_id"]
+        # The judge was asked about the shorter dialogue as a whole, too.
+        usage, usage_of_straight = long.pop("usage"), straight.pop("usage")
+        assert usage["judge"]["calls"] == usage_of_straight["judge"]["calls"] + 1
         assert comparable(long) == comparable(straight)
-        assert len([e for e in entries(tmp_path) if e["kind"] == "answered"]) == 4 + 3 + 4
+        assert len([e for e in entries(tmp_path) if e["kind"] == "answered"]) == 4 + 3 + 4 + 2
 
     def test_turns_may_not_shrink(self, service, tmp_path):
         env = account_of(service)

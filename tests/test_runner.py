@@ -229,8 +229,9 @@ class TestJudging:
         } == {
             "tutor": (3, 3, 30, 15),
             "student": (2, 2, 20, 10),
-            "judge": (4, 4, 40, 20),
-            "total": (9, 9, 90, 45),
+            # Two of them are about the whole dialogue: the script's answer is none to that.
+            "judge": (6, 6, 60, 30),
+            "total": (11, 11, 110, 55),
         }
 
     def test_failed_requests_are_counted_too(self, play):
