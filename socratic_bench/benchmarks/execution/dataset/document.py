@@ -1,4 +1,4 @@
-"""What `socratic-runner dataset` prints."""
+"""The documents of `socratic-runner dataset`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
@@ -41,20 +41,20 @@ class DataSetEntry(Struct, frozen=True, kw_only=True):
     without_mutation: Annotated[list[str], doc("ids of rows that have no mutation")]
 
     @classmethod
-    def of(cls, found: DataSet) -> "DataSetEntry":
-        lacking = [one.id for one in found.problems if one.mutated_code is None]
+    def of(cls, data: DataSet) -> "DataSetEntry":
+        unmutated = [problem.id for problem in data.problems if problem.mutated_code is None]
         return cls(
-            place=found.place,
-            split=found.split,
-            revision=found.revision,
-            sha256=found.sha256,
-            n_rows=found.n_rows,
-            without_mutation=[*found.dropped, *lacking],
+            place=data.place,
+            split=data.split,
+            revision=data.revision,
+            sha256=data.sha256,
+            n_rows=data.n_rows,
+            without_mutation=[*data.dropped, *unmutated],
         )
 
 
 class LimitsEntry(Struct, frozen=True, kw_only=True):
-    """What one execution of a program may use."""
+    """The limits of one execution of a program."""
 
     timeout_s: Annotated[Amount, doc("seconds by the clock, for all of its calls")]
     memory_bytes: Annotated[Count, doc("address space of its process")]
@@ -70,7 +70,7 @@ class LimitsEntry(Struct, frozen=True, kw_only=True):
 
 
 class Isolation(Struct, frozen=True, kw_only=True):
-    """What stood between the programs and the machine."""
+    """How the programs were isolated from the machine."""
 
     user: Annotated[
         Literal["nobody", "own"],
@@ -129,7 +129,7 @@ class DatasetVerification(Document, frozen=True, kw_only=True):
 
 
 class MutatedRow(Struct, frozen=True, kw_only=True):
-    """What became of one problem."""
+    """One problem, and the mutation that was made for it."""
 
     id: Id
     sha256: Annotated[ProblemSha | None, doc("with the mutation; null: it has none")]
@@ -164,12 +164,13 @@ DOCUMENTS: Mapping[str, type[Struct]] = {
 
 
 def verification(
-    found: DataSet, rows: list[VerifiedRow], n_runs: int, limits: Limits, isolation: Isolation
+    data: DataSet, rows: list[VerifiedRow], n_runs: int, limits: Limits, isolation: Isolation
 ) -> DatasetVerification:
+    """The document of `dataset verify`."""
     n_wrong = sum(not row.ok for row in rows)
     return DatasetVerification(
         ok=not n_wrong,
-        dataset=DataSetEntry.of(found),
+        dataset=DataSetEntry.of(data),
         n_runs=n_runs,
         n_wrong=n_wrong,
         limits=LimitsEntry.of(limits),
@@ -179,18 +180,19 @@ def verification(
 
 
 def mutation(  # noqa: PLR0913 -- as many as the document has
-    found: DataSet,
+    data: DataSet,
     written: Sequence[Problem],
-    made: Mapping[str, Mutated],
+    mutated: Mapping[str, Mutated],
     limits: Limits,
     isolation: Isolation,
     *,
     output: str,
     sha256: str,
 ) -> DatasetMutation:
-    rows = [_mutated_row(problem, made.get(problem.id)) for problem in written]
+    """The document of `dataset mutate`."""
+    rows = [_mutated_row(problem, mutated.get(problem.id)) for problem in written]
     return DatasetMutation(
-        dataset=DataSetEntry.of(found),
+        dataset=DataSetEntry.of(data),
         output=output,
         sha256=sha256,
         n_made=sum(row.made for row in rows),
@@ -201,15 +203,15 @@ def mutation(  # noqa: PLR0913 -- as many as the document has
     )
 
 
-def _mutated_row(problem: Problem, made: Mutated | None) -> MutatedRow:
+def _mutated_row(problem: Problem, mutated: Mutated | None) -> MutatedRow:
     info = problem.mutation or Mutation()
     return MutatedRow(
         id=problem.id,
         sha256=problem.sha256 if problem.mutated_code is not None else None,
-        made=made is not None and problem.mutated_code is not None,
+        made=mutated is not None and problem.mutated_code is not None,
         mutation_type=info.mutation_type,
         coverage_similarity=info.coverage_similarity,
-        n_candidates=made.n_candidates if made else 0,
-        n_valid=made.n_valid if made else 0,
-        reason=made.reason if made else "it has one already",
+        n_candidates=mutated.n_candidates if mutated else 0,
+        n_valid=mutated.n_valid if mutated else 0,
+        reason=mutated.reason if mutated else "it has one already",
     )

@@ -1,4 +1,4 @@
-"""Plain rows as problems: every mistake of every row is found."""
+"""Reads rows of a data set as problems, with every mistake of every row."""
 
 import ast
 import math
@@ -21,12 +21,12 @@ from socratic_bench.benchmarks.execution.literals import (
 )
 from socratic_bench.concurrency import convert
 
-MOST_ROWS = 100_000
+MAX_ROWS = 100_000
 _Word = Annotated[str, Meta(min_length=1, max_length=200)]
 _Code = Annotated[str, Meta(max_length=MAX_CHARACTERS)]
 _Texts = _Code | Annotated[list[_Code], Meta(min_length=1, max_length=100)]
 _Table = dict[str, Any]
-# What a cell may hold; one that is null counts as none. Other columns are no matter of ours.
+# The types of cells by column. A null counts as no cell; other columns are ignored.
 _CELLS: Mapping[str, Any] = {
     "id": _Word | int,
     "function_name": _Word,
@@ -62,43 +62,43 @@ _FIRST_FUNCTION = re.compile(r"^(?:async )?def\s+(\w+)", re.MULTILINE)
 
 
 class ParsedRow(Struct, frozen=True):
-    """What a row gave: a problem, or what is wrong with it."""
+    """A row's problem, or its mistakes."""
 
     problem: Problem | None
     mistakes: tuple[str, ...] = ()
 
 
 class _Cells:
-    """The cells of one row by column, and what is wrong with them."""
+    """The cells of one row by column, and the mistakes in them."""
 
     def __init__(self, row: Mapping[str, Any]) -> None:
-        self._wrong: list[tuple[str, str]] = []
-        self._found = dict(self._read(row, _CELLS, ""))
-        self.info = dict(self._read(self._found.get("mutation_info") or {}, _INFO, "mutation_info"))
-        self.metrics = dict(self._read(self._found.get("metrics") or {}, _METRICS, "metrics"))
+        self._mistakes: list[tuple[str, str]] = []
+        self._cells = dict(self._read(row, _CELLS, ""))
+        self.info = dict(self._read(self._cells.get("mutation_info") or {}, _INFO, "mutation_info"))
+        self.metrics = dict(self._read(self._cells.get("metrics") or {}, _METRICS, "metrics"))
 
     def get(self, *columns: str) -> Any:  # noqa: ANN401 -- as the column's type has it
-        """The first of these columns that holds something."""
-        return next((self._found[name] for name in columns if name in self._found), None)
+        """The first of these columns' cells that is not empty."""
+        return next((self._cells[name] for name in columns if name in self._cells), None)
 
     def text(self, *columns: str) -> str | None:
-        found = self.get(*columns)
-        return found if isinstance(found, str) and found.strip() else None
+        cell = self.get(*columns)
+        return cell if isinstance(cell, str) and cell.strip() else None
 
     def texts(self, *columns: str) -> tuple[str, ...] | None:
-        found = self.get(*columns)
-        return None if found is None else (found,) if isinstance(found, str) else tuple(found)
+        cell = self.get(*columns)
+        return None if cell is None else (cell,) if isinstance(cell, str) else tuple(cell)
 
     @property
     def mistakes(self) -> tuple[str, ...]:
-        return tuple(f"{path}: {why}" for path, why in self._wrong)
+        return tuple(f"{path}: {why}" for path, why in self._mistakes)
 
-    def lack(self, path: str, why: str) -> None:
-        self._wrong.append((path, why))
+    def add_mistake(self, path: str, why: str) -> None:
+        self._mistakes.append((path, why))
 
-    def is_wrong(self, *columns: str) -> bool:
-        """Whether something is said of one of these already."""
-        return not {path for path, _ in self._wrong}.isdisjoint(columns)
+    def has_mistake(self, *columns: str) -> bool:
+        """Whether one of these columns has a mistake already."""
+        return not {path for path, _ in self._mistakes}.isdisjoint(columns)
 
     def _read(
         self, row: Mapping[str, Any], types: Mapping[str, Any], below: str
@@ -109,29 +109,29 @@ class _Cells:
                 continue
             path = ".".join(filter(None, (below, name)))
             if isinstance(value, float) and not math.isfinite(value):
-                self.lack(path, f"{value} is no number.")
+                self.add_mistake(path, f"{value} is no number.")
                 continue
             try:
                 yield name, convert(value, kind)
             except msgspec.ValidationError as error:
-                self.lack(path, f"{str(error).split(' - at ')[0]}.")
+                self.add_mistake(path, f"{str(error).split(' - at ')[0]}.")
 
 
 def read_row(row: object, *, needs_literals: bool) -> ParsedRow:
-    """A row as a problem."""
+    """Read one row; with `needs_literals`, outputs that are no literals are mistakes."""
     if not isinstance(row, dict):
         return ParsedRow(None, ("the row is no object.",))
     cells = _Cells(row)
     inputs, outputs = _cases(cells)
     code = cells.text("code", "original_code")
-    if code is None and not cells.is_wrong("code", "original_code"):
-        cells.lack("code", "missing or blank.")
+    if code is None and not cells.has_mistake("code", "original_code"):
+        cells.add_mistake("code", "missing or blank.")
     name: str = cells.get("function_name") or _first_function(code or "")
     if code is not None and not name:
-        cells.lack("function_name", "missing, and the code defines no function.")
-    if cells.get("id") is None and not cells.is_wrong("id"):
-        cells.lack("id", "missing.")
-    mutated_code, mutated_outputs = _mutant(cells, len(inputs))
+        cells.add_mistake("function_name", "missing, and the code defines no function.")
+    if cells.get("id") is None and not cells.has_mistake("id"):
+        cells.add_mistake("id", "missing.")
+    mutated_code, mutated_outputs = _mutated_program(cells, len(inputs))
     if needs_literals:
         _check_literals(cells, "output", outputs)
         _check_literals(cells, "mutated_output", mutated_outputs or ())
@@ -172,20 +172,20 @@ def _cases(cells: _Cells) -> tuple[tuple[str, ...], tuple[str, ...]]:
         calls, literals = _all_sides(cells, conditions)
         inputs = calls if inputs is None else inputs
         outputs = literals if outputs is None else outputs
-    for name, found in (("input", inputs), ("output", outputs)):
-        if found is None and not cells.is_wrong(name, f"{name}s", "correct_condition"):
-            cells.lack(name, "missing.")
+    for name, texts in (("input", inputs), ("output", outputs)):
+        if texts is None and not cells.has_mistake(name, f"{name}s", "correct_condition"):
+            cells.add_mistake(name, "missing.")
     if inputs is not None and outputs is not None and len(inputs) != len(outputs):
-        cells.lack("output", f"{len(outputs)} for {len(inputs)} inputs.")
+        cells.add_mistake("output", f"{len(outputs)} for {len(inputs)} inputs.")
     return inputs or (), outputs or ()
 
 
 def _all_sides(cells: _Cells, conditions: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    sides = [_sides(one) for one in conditions]
+    sides = [_sides(condition) for condition in conditions]
     if None in sides:
-        cells.lack("correct_condition", "it is not `call == literal`.")
-    known = [one for one in sides if one]
-    return tuple(call for call, _ in known), tuple(literal for _, literal in known)
+        cells.add_mistake("correct_condition", "it is not `call == literal`.")
+    pairs = [pair for pair in sides if pair]
+    return tuple(call for call, _ in pairs), tuple(literal for _, literal in pairs)
 
 
 def _sides(condition: str) -> tuple[str, str] | None:
@@ -197,23 +197,23 @@ def _sides(condition: str) -> tuple[str, str] | None:
         return None
     if not (isinstance(tree, ast.Compare) and [*map(type, tree.ops)] == [ast.Eq]):
         return None
-    sides = [ast.get_source_segment(text, one) for one in (tree.left, tree.comparators[0])]
+    sides = [ast.get_source_segment(text, side) for side in (tree.left, tree.comparators[0])]
     return (sides[0], sides[1]) if sides[0] and sides[1] else None
 
 
-def _mutant(cells: _Cells, n_inputs: int) -> tuple[str | None, tuple[str, ...] | None]:
+def _mutated_program(cells: _Cells, n_inputs: int) -> tuple[str | None, tuple[str, ...] | None]:
     """The mutated program and its outputs; a blank one is none."""
     code = cells.text("mutated_code")
     if code is None:
         return None, None
-    found = cells.get("mutated_output", "mutated_outputs")
+    cell = cells.get("mutated_output", "mutated_outputs")
     outputs = cells.texts("mutated_output", "mutated_outputs")
     if outputs is None:
-        if not cells.is_wrong("mutated_output", "mutated_outputs"):
-            cells.lack("mutated_output", "missing, though there is mutated_code.")
+        if not cells.has_mistake("mutated_output", "mutated_outputs"):
+            cells.add_mistake("mutated_output", "missing, though there is mutated_code.")
     elif n_inputs and len(outputs) != n_inputs:
-        what = "a single one" if isinstance(found, str) else str(len(outputs))
-        cells.lack("mutated_output", f"{what} for {n_inputs} inputs.")
+        what = "a single one" if isinstance(cell, str) else str(len(outputs))
+        cells.add_mistake("mutated_output", f"{what} for {n_inputs} inputs.")
     return code, outputs
 
 
@@ -222,13 +222,13 @@ def _check_literals(cells: _Cells, column: str, outputs: Sequence[str]) -> None:
         try:
             parse_literal(text)
         except LiteralError as error:
-            cells.lack(column, f"number {index + 1} is no Python literal: {error}.")
+            cells.add_mistake(column, f"number {index + 1} is no Python literal: {error}.")
 
 
 def _first_function(code: str) -> str:
     """Its name, or "" if there is none."""
-    found = _FIRST_FUNCTION.search(code)
-    return found[1] if found else ""
+    match = _FIRST_FUNCTION.search(code)
+    return match[1] if match else ""
 
 
 def _plain(value: object) -> object:

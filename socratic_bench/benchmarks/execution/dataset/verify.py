@@ -1,4 +1,4 @@
-"""Are stored outputs what the programs give? Each is executed anew, under several hash seeds."""
+"""Compares stored outputs with what programs give, executed under several hash seeds."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -18,8 +18,8 @@ from socratic_bench.benchmarks.execution.literals import (
 )
 from socratic_bench.benchmarks.execution.sandbox.client import Case, Execution, Outcome, Sandbox
 
-_LONGEST_SHOWN = 200
-_ENDED: dict[Outcome, Fault] = {
+MAX_TEXT_CHARACTERS = 200
+_FAULTS_BY_OUTCOME: dict[Outcome, Fault] = {
     "timeout": "timeout",
     "output": "output",
     "memory": "memory",
@@ -27,7 +27,7 @@ _ENDED: dict[Outcome, Fault] = {
     "no_result": "no_result",
     "abandoned": "no_result",
 }
-_WORDS: dict[Fault, str] = {
+_MESSAGES: dict[Fault, str] = {
     "timeout": "it did not end in time",
     "output": "it printed too much, or its value is too long",
     "memory": "it needs more memory than it may have",
@@ -39,11 +39,11 @@ _REFUSED = " (programs have no processes, sockets, signals or files)"
 
 
 def verify(problems: Iterable[Problem], sandbox: Sandbox) -> list[VerifiedRow]:
-    """What is wrong with each."""
-    return [_verified(problem, sandbox) for problem in problems]
+    """A row for each problem, with all that is wrong with it."""
+    return [_verify_problem(problem, sandbox) for problem in problems]
 
 
-def _verified(problem: Problem, sandbox: Sandbox) -> VerifiedRow:
+def _verify_problem(problem: Problem, sandbox: Sandbox) -> VerifiedRow:
     programs: list[tuple[Which, str, tuple[str, ...]]] = [
         ("original", problem.code, problem.outputs)
     ]
@@ -58,7 +58,9 @@ def _verified(problem: Problem, sandbox: Sandbox) -> VerifiedRow:
 def _findings(
     which: Which, stored: Sequence[str], runs: Sequence[Execution]
 ) -> Iterator[FindingEntry]:
-    faults = dict.fromkeys(_ENDED[run.outcome] for run in runs if run.outcome in _ENDED)
+    faults = dict.fromkeys(
+        _FAULTS_BY_OUTCOME[run.outcome] for run in runs if run.outcome in _FAULTS_BY_OUTCOME
+    )
     if any(run.n_left for run in runs):
         faults["processes"] = None
     for fault in faults:
@@ -66,34 +68,34 @@ def _findings(
             program=which,
             fault=fault,
             case=None,
-            message=f"{_WORDS[fault]}.",
+            message=f"{_MESSAGES[fault]}.",
             stored=None,
             found=[],
         )
     finished = [run for run in runs if run.outcome == "ok"]
     for index, text in enumerate(stored):
         cases = [run.cases[index] for run in finished if index < len(run.cases)]
-        found = [_shown(case) for case in cases]
+        given = [_excerpt(case) for case in cases]
         for fault, message in _faults(text, cases):
             yield FindingEntry(
                 program=which,
                 fault=fault,
                 case=index,
                 message=message,
-                stored=text[:_LONGEST_SHOWN],
-                found=found,
+                stored=text[:MAX_TEXT_CHARACTERS],
+                found=given,
             )
 
 
 def _faults(stored: str, cases: Sequence[Case]) -> Iterator[tuple[Fault, str]]:
-    """What is wrong with a call's stored output."""
+    """The faults of one call, by what its runs gave, with messages."""
     if not is_literal(stored):
         yield "stored_not_literal", "the stored output is no Python literal."
     failed = next((case for case in cases if case.text is None), None)
     if failed:
         yield _failure(failed)
     values = []
-    for case in (one for one in cases if one.text is not None):
+    for case in (case for case in cases if case.text is not None):
         if case.holds:
             yield "not_literal", f"what it gives is no Python literal: it holds a {case.holds}."
             return
@@ -102,29 +104,29 @@ def _faults(stored: str, cases: Sequence[Case]) -> Iterator[tuple[Fault, str]]:
         except LiteralError:
             yield "not_literal", "what it gives is no Python literal."
             return
-    if any(compare(one, values[0]) != "equal" for one in values[1:]):
+    if any(compare(value, values[0]) != "equal" for value in values[1:]):
         yield "nondeterministic", "what it gives changes between runs."
     elif values and is_literal(stored) and compare(parse_literal(stored), values[0]) != "equal":
-        yield "wrong_output", _difference(parse_literal(stored), values[0])
+        yield "wrong_output", _difference_message(parse_literal(stored), values[0])
 
 
 def _failure(case: Case) -> tuple[Fault, str]:
     if case.error is None:
-        return "output", f"{_WORDS['output']}."
+        return "output", f"{_MESSAGES['output']}."
     if case.error == "MemoryError":
-        return "memory", f"{_WORDS['memory']}."
+        return "memory", f"{_MESSAGES['memory']}."
     refused = _REFUSED if case.error == "PermissionError" else ""
-    return "error", f"it raises {_shown(case)}{refused}."
+    return "error", f"it raises {_excerpt(case)}{refused}."
 
 
-def _difference(stored: Value, found: Value) -> str:
-    if compare(stored, found) == "shape_mismatch":
+def _difference_message(stored: Value, value: Value) -> str:
+    if compare(stored, value) == "shape_mismatch":
         return "the stored output has lists where it gives tuples, or the reverse."
     return "it gives another value than the stored one."
 
 
-def _shown(case: Case) -> str:
-    """The beginning of what a call gave."""
+def _excerpt(case: Case) -> str:
+    """The beginning of a call's value or error."""
     if case.error is not None:
-        return f"{case.error}: {case.message}"[:_LONGEST_SHOWN]
-    return "" if case.text is None else case.text[:_LONGEST_SHOWN]
+        return f"{case.error}: {case.message}"[:MAX_TEXT_CHARACTERS]
+    return "" if case.text is None else case.text[:MAX_TEXT_CHARACTERS]
