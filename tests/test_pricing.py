@@ -25,7 +25,7 @@ from socratic_bench.catalogue.prices import (
     price,
 )
 from socratic_bench.catalogue.token_bounds import most_input_tokens
-from socratic_bench.documents.cost import served
+from socratic_bench.documents.cost import billed_tier
 from socratic_bench.errors import UsageError
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.types import Message, Request, Text, Tool, ToolResult, ToolUse, Usage
@@ -240,7 +240,7 @@ def test_tiers_have_prices_of_their_own_or_none():
 def test_a_call_is_billed_as_it_was_served(asked, tier, profile, billed):
     call = replace(completion("Why?"), served_tier=tier, served_latency_profile=profile)
 
-    assert served(call, asked).name == billed
+    assert billed_tier(call, asked).name == billed
 
 
 def test_the_worst_case_counts_the_tier_for_which_optimized_latency_may_be_left():

@@ -1,4 +1,4 @@
-"""What a run cost, by role and kind of token: with an unknown price, the sum is unknown, too."""
+"""The cost of a run by role and kind of token. A sum with an unknown price is unknown."""
 
 from __future__ import annotations
 
@@ -26,8 +26,11 @@ from socratic_bench.types import JUDGE, Attempt, Completion, Role, Usage, doc
 
 
 class Billing(Struct, frozen=True, kw_only=True):
-    """Which role calls which model, in which region, at which prices. A role without a model makes
-    no calls. `tiers`: the tiers asked for, if not the default.
+    """The models, region, prices and service tiers of a run's calls.
+
+    Attributes:
+        models: model id by role; `None` for a role without calls.
+        tiers: requested tiers by role; the default tier for others.
     """
 
     models: Mapping[Role, str | None]
@@ -45,7 +48,7 @@ class Billing(Struct, frozen=True, kw_only=True):
         models: Mapping[Role, str | None],
         prices: PriceTable | None,
     ) -> Billing:
-        """Of a run; without `prices` of the user's own, by the built-in ones."""
+        """The billing of a run; without `prices`, by the built-in ones."""
         return cls(
             models=models,
             table=prices or builtin_prices(),
@@ -56,25 +59,25 @@ class Billing(Struct, frozen=True, kw_only=True):
         )
 
     def prices(self, role: Role, call: Completion | Attempt | None = None) -> ModelPrices | None:
-        """Of the model that was asked; that of the role, where a call does not tell; of a jury
-        those of its first, if all are known.
+        """Prices of the call's model, or else of the role's; of a jury, those of its first model
+        if all are known.
         """
         model = (call.model_id if call else None) or self.models[role]
         if model is None:
             return None
         of_jury = self.jurors if role == JUDGE and call is None else (model,)
-        found = [self.table.of(one, self.region) for one in of_jury or (model,)]
-        return found[0] if all(found) else None
+        prices = [self.table.of(model_id, self.region) for model_id in of_jury or (model,)]
+        return prices[0] if all(prices) else None
 
     def tier(self, role: Role) -> PricingTier:
-        """How the role's calls were asked for."""
+        """The tier that the role's calls request."""
         return self.tiers.get(role, PricingTier())
 
 
 class RoleCost(Struct, frozen=True, kw_only=True):
-    """USD by kind of token, each token in one kind only."""
+    """USD by kind of token; each token is of one kind."""
 
-    input_usd: Annotated[Amount, doc("USD of input tokens that were not cached")]
+    input_usd: Annotated[Amount, doc("USD of uncached input tokens")]
     output_usd: Annotated[Amount, doc("USD of output tokens")]
     cache_read_usd: Annotated[Amount, doc("USD of input tokens read from a cache")]
     cache_write_usd: Annotated[Amount, doc("USD of input tokens written to a cache")]
@@ -82,10 +85,10 @@ class RoleCost(Struct, frozen=True, kw_only=True):
 
 
 class MaybeBilled(Struct, frozen=True, kw_only=True):
-    """Failed requests that may be on the bill all the same; not in the total."""
+    """Failed requests that may be billed; not in the total."""
 
-    attempts: Annotated[Count, doc("requests that failed and may be billed")]
-    at_most_usd: Annotated[Amount | None, doc("USD that they may cost; null if no bound is known")]
+    attempts: Annotated[Count, doc("number of such requests")]
+    at_most_usd: Annotated[Amount | None, doc("upper bound of their USD; null: unknown")]
 
 
 class CostEntry(Struct, frozen=True, kw_only=True):
@@ -102,29 +105,29 @@ class CostEntry(Struct, frozen=True, kw_only=True):
     by_model: Annotated[
         dict[str, Annotated[dict[str, RoleCost | None], doc("USD by the model's id")]],
         keys("roles"),
-        doc("by role and by the model that was asked; null as above"),
+        doc("by role and model; null as above"),
     ] = field(default_factory=dict)
-    without_caching_usd: Annotated[Amount | None, doc("the total if no token had been cached")]
+    without_caching_usd: Annotated[Amount | None, doc("the total without any caching")]
     cache_hit_share: Annotated[
-        Share | None, doc("share of all input tokens that were read from a cache")
+        Share | None, doc("share of input tokens that were read from a cache")
     ]
     maybe_billed: Annotated[
-        MaybeBilled, doc("failed requests that may be on the bill; not in the total")
+        MaybeBilled, doc("failed requests that may be billed; not in the total")
     ]
     stand_in: Annotated[
-        bool, doc("whether the amounts are no bill: the embedded endpoint, or made-up prices")
+        bool, doc("true if nothing is billed: the embedded endpoint, or made-up prices")
     ]
     prices: Annotated[
         list[PriceSource],
         Meta(
             min_length=1,
-            description="where the prices come from; the first that knows a model counts",
+            description="sources of the prices; the first that lists a model is used",
         ),
     ]
 
     @classmethod
     def of(cls, billing: Billing, tallies: Mapping[Role, RoleUsage]) -> CostEntry | None:
-        """`None` if no model in use has a known price."""
+        """The cost of all roles; `None` if no model in use has a known price."""
         roles = [*billing.models]
         calls = {role: tallies[role].completions for role in roles}
         prices = [billing.prices(role, call) for role in roles for call in calls[role]]
@@ -146,10 +149,11 @@ class CostEntry(Struct, frozen=True, kw_only=True):
 
 
 def role_cost(billing: Billing, role: Role, calls: Iterable[Completion]) -> Cost | None:
-    """What a role's calls cost, each at the price of its model and as it was served."""
-    asked = billing.tier(role)
+    """Cost of a role's calls, each at the price of its model and of the tier that served it."""
+    requested = billing.tier(role)
     costs = [
-        call_cost(billing.prices(role, call), call.usage, served(call, asked)) for call in calls
+        call_cost(billing.prices(role, call), call.usage, billed_tier(call, requested))
+        for call in calls
     ]
     if not costs and billing.models[role] and billing.prices(role) is None:
         return None
@@ -157,50 +161,54 @@ def role_cost(billing: Billing, role: Role, calls: Iterable[Completion]) -> Cost
 
 
 def role_usd(billing: Billing, role: Role, calls: Iterable[Completion]) -> float | None:
-    """The same in USD, as documents tell it."""
+    """The same in USD, rounded as in documents."""
     return _usd(role_cost(billing, role, calls))
 
 
 def _by_model(
     billing: Billing, role: Role, calls: Sequence[Completion]
 ) -> dict[str, RoleCost | None]:
-    made: dict[str, list[Completion]] = {}
+    by_model: dict[str, list[Completion]] = {}
     for call in calls:
-        made.setdefault(call.model_id or billing.models[role] or "", []).append(call)
-    return {model: _fields(role_cost(billing, role, some)) for model, some in sorted(made.items())}
+        by_model.setdefault(call.model_id or billing.models[role] or "", []).append(call)
+    return {
+        model: _fields(role_cost(billing, role, of_model))
+        for model, of_model in sorted(by_model.items())
+    }
 
 
 def call_cost(prices: ModelPrices | None, usage: Usage | None, terms: PricingTier) -> Cost | None:
-    """What one call cost; `None` if its tokens or a price are not known."""
+    """Cost of one call; `None` if its tokens or a price are unknown."""
     rates = prices.rates(terms.name) if prices else None
     return price(usage, rates) if usage and rates else None
 
 
-def served(call: Completion, asked: PricingTier) -> PricingTier:
-    """The tier to bill: the one that the service says, else the one asked for."""
+def billed_tier(call: Completion, requested: PricingTier) -> PricingTier:
+    """The tier that served the call, if the service names it, or else the requested one."""
     return PricingTier(
-        call.served_tier or asked.tier, call.served_latency_profile or asked.latency_profile
+        call.served_tier or requested.tier,
+        call.served_latency_profile or requested.latency_profile,
     )
 
 
 def add_up(costs: Sequence[Cost | None]) -> Cost | None:
-    """The sum, or `None` if one of them is not known."""
+    """The sum; `None` if one of them is unknown."""
     known = [cost for cost in costs if cost is not None]
     return sum(known, Cost()) if len(known) == len(costs) else None
 
 
-def attempt_usd(prices: ModelPrices | None, attempt: Attempt, asked: PricingTier) -> float | None:
-    """The most that a failed request can cost; `None` if that is not known."""
+def attempt_usd(prices: ModelPrices | None, attempt: Attempt, tier: PricingTier) -> float | None:
+    """Upper bound of a failed request's cost in USD; `None` if unknown."""
     tokens_in, tokens_out = attempt.input_tokens_at_most, attempt.output_tokens_at_most
     if tokens_in is None or tokens_out is None:
         return None
-    if prices is None or not asked.names <= prices.tiers.keys():
+    if prices is None or not tier.names <= prices.tiers.keys():
         return None
-    return dearest_usd(tokens_in, tokens_out, prices, asked)
+    return dearest_usd(tokens_in, tokens_out, prices, tier)
 
 
 def _as_uncached(call: Completion) -> Completion:
-    """The same tokens, all input at the price of input."""
+    """The call as if nothing of its input had been cached."""
     if call.usage is None:
         return call
     usage = Usage(input_tokens=call.usage.input_tokens, output_tokens=call.usage.output_tokens)
@@ -208,17 +216,17 @@ def _as_uncached(call: Completion) -> Completion:
 
 
 def _maybe_billed(billing: Billing, tallies: Mapping[Role, RoleUsage]) -> MaybeBilled:
-    lost = [
-        (role, one)
+    bounds_usd = [
+        attempt_usd(billing.prices(role, attempt), attempt, billing.tier(role))
         for role in billing.models
-        for one in tallies[role].attempts
-        if one.error is not None and one.may_have_been_billed
+        for attempt in tallies[role].attempts
+        if attempt.error is not None and attempt.may_have_been_billed
     ]
-    worst = [attempt_usd(billing.prices(role, one), one, billing.tier(role)) for role, one in lost]
-    known = [usd for usd in worst if usd is not None]
+    known_usd = [usd for usd in bounds_usd if usd is not None]
+    is_known = len(known_usd) == len(bounds_usd)
     return MaybeBilled(
-        attempts=len(lost),
-        at_most_usd=round(sum(known, 0.0), USD_PLACES) if len(known) == len(worst) else None,
+        attempts=len(bounds_usd),
+        at_most_usd=round(sum(known_usd, 0.0), USD_PLACES) if is_known else None,
     )
 
 
@@ -240,10 +248,10 @@ def _usd(cost: Cost | None) -> float | None:
 
 
 def _sources(table: PriceTable) -> list[PriceSource]:
-    """The sources of the prices; the first that knows a model counts."""
-    found: list[PriceSource] = []
-    below: PriceTable | None = table
-    while below:
-        found.append(below.source)
-        below = below.below
-    return found
+    """Sources of the prices, the user's own first."""
+    sources: list[PriceSource] = []
+    level: PriceTable | None = table
+    while level:
+        sources.append(level.source)
+        level = level.below
+    return sources

@@ -1,4 +1,4 @@
-"""The files of a run: one per turn and one per verdict."""
+"""The files of a run: one per turn, one per verdict, and one for the closing verdict."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from socratic_bench.documents.document import (
 )
 from socratic_bench.documents.jury import (
     ClosingJuror,
-    InWords,
+    Explanation,
     JurorEntry,
     RawReply,
     Reason,
-    evidence_of,
-    findings_of,
-    rounded,
-    unscored_of,
+    evidence_fields,
+    finding_list,
+    round_score,
+    unscored_fields,
 )
 from socratic_bench.documents.turn import (
     Answered,
@@ -71,10 +71,10 @@ class FewTokens(Struct, frozen=True, kw_only=True):
 
 
 class DiscardedAnswer(CallEntry, frozen=True, kw_only=True):
-    """An answer for which another was asked, such as an empty reply."""
+    """An answer that was discarded and asked for again, such as an empty reply."""
 
-    role: Annotated[str, doc("who gave it")]
-    text: Annotated[str, doc("what it said")]
+    role: Annotated[str, doc("role of its model")]
+    text: Annotated[str, doc("its text")]
 
 
 class TurnFile(Printable, frozen=True, kw_only=True):
@@ -82,13 +82,17 @@ class TurnFile(Printable, frozen=True, kw_only=True):
 
     run_id: RunId
     turn: Index
-    said: Annotated[Part, part("turn_prompt")] = field(name="*said", default_factory=Part)
+    prompt_keys: Annotated[Part, part("turn_prompt")] = field(
+        name="*prompt_keys", default_factory=Part
+    )
     ai_response: Annotated[str, doc("the whole reply of the model under test")]
     tokens: Annotated[FewTokens, doc("input and output tokens of the reply")]
     latency_ms: Annotated[
-        Amount | None, doc("milliseconds of the attempt that answered; null of a replayed turn")
+        Amount | None, doc("milliseconds of the attempt that answered; null for a replayed turn")
     ]
-    timestamp: Annotated[Timestamp | None, doc("when the reply was there; null of a replayed turn")]
+    timestamp: Annotated[
+        Timestamp | None, doc("when the reply was complete; null for a replayed turn")
+    ]
     kind: Literal["turn"] = "turn"
     schema_version: Version = SCHEMA_VERSION
     sample: Annotated[Part, part("sample", is_known=True)] = field(
@@ -101,20 +105,22 @@ class TurnFile(Printable, frozen=True, kw_only=True):
     service_tier: Tier = None
     latency_profile: Profile = None
     reasoning: Annotated[
-        str | None, doc("what the model thought before it spoke, if it says so")
+        str | None, doc("the model's reasoning before the reply, if it shows it")
     ] = None
     usage: Annotated[Tokens, doc("tokens of the reply")]
-    latency: Annotated[CallLatency | None, doc("times of the reply; null of a replayed turn")]
+    latency: Annotated[CallLatency | None, doc("times of the reply; null for a replayed turn")]
     attempts: Attempts
     request_id: RequestId
     heuristics: Heuristics
-    notes: Annotated[Scalars, doc("what else the benchmark keeps with a turn")]
+    notes: Annotated[Scalars, doc("what else the benchmark stores with a turn")]
     calls: Annotated[Part, part("turn_calls")] = field(name="*calls", default_factory=Part)
     set_aside: Annotated[
         list[DiscardedAnswer],
-        doc("answers for which others were asked; they are paid for and part of the run's usage"),
+        doc("answers that were discarded; they are paid for and part of the run's usage"),
     ] = field(default_factory=list)
-    own: Annotated[Part, part("turn_file")] = field(name="*own", default_factory=Part)
+    benchmark_keys: Annotated[Part, part("turn_file")] = field(
+        name="*benchmark_keys", default_factory=Part
+    )
     injection_suspected: Suspected = None
     replayed: Replayed = False
 
@@ -124,7 +130,7 @@ class TurnFile(Printable, frozen=True, kw_only=True):
         return cls(
             run_id=run_id,
             turn=turn.index,
-            said=parts.turn_prompt.of(turn),
+            prompt_keys=parts.turn_prompt.of(turn),
             ai_response=reply.message.text,
             tokens=FewTokens(
                 input=usage.input_tokens if usage else None,
@@ -145,7 +151,7 @@ class TurnFile(Printable, frozen=True, kw_only=True):
                 DiscardedAnswer(role=role, text=call.message.text, **call_fields(call))
                 for role, call in turn.set_aside
             ],
-            own=parts.turn_file.of(turn),
+            benchmark_keys=parts.turn_file.of(turn),
             injection_suspected=turn.injection_suspected,
             replayed=turn.replayed,
             **{**call_fields(reply), **({"latency": None} if turn.replayed else {})},
@@ -153,15 +159,14 @@ class TurnFile(Printable, frozen=True, kw_only=True):
 
 
 class JudgeCall(CallLatency, frozen=True, kw_only=True):
-    """A call of the judge, with every request of it."""
+    """A call of the judge with its requests."""
 
     attempts: Attempts  # type: ignore[assignment]
 
     @classmethod
     def of(cls, call: Completion) -> JudgeCall:
         attempts = [AttemptEntry.of(attempt) for attempt in call.attempts]
-        known = asdict(CallLatency.of(call)) | {"attempts": attempts}
-        return cls(**known)
+        return cls(**asdict(CallLatency.of(call)) | {"attempts": attempts})
 
 
 class JudgeFile(Printable, frozen=True, kw_only=True):
@@ -178,22 +183,22 @@ class JudgeFile(Printable, frozen=True, kw_only=True):
         dict[str, str | None] | None, doc("the judge's reason for each score; null if unjudged")
     ]
     judge_model: Annotated[str, doc("the judge model, as asked for")]
-    timestamp: Annotated[Timestamp, doc("when the verdict was there, UTC")]
+    timestamp: Annotated[Timestamp, doc("when the verdict was complete, UTC")]
     kind: Literal["judge"] = "judge"
     schema_version: Version = SCHEMA_VERSION
     scores: Scores = field(default_factory=dict)
     events: Events = None
     quotes: Quotes = None
     unquoted: Unquoted = None
-    rubric: Annotated[str | None, doc("edition of the rubric")] = None
+    rubric: Annotated[str | None, doc("name of the rubric")] = None
     unjudged_reason: Reason
-    unjudged_message: InWords
+    unjudged_message: Explanation
     raw_reply: RawReply
     jury_rule: Annotated[
-        JuryRule | None, doc("how jurors' scores became one; null with one judge")
+        JuryRule | None, doc("how the jurors' scores were combined; null with one judge")
     ] = None
     jurors: Annotated[
-        list[JurorEntry], doc("each juror's verdict; empty with one verdict of one judge")
+        list[JurorEntry], doc("each juror's verdict; empty with a single verdict")
     ] = field(default_factory=list)
     usage: Annotated[Tokens | None, doc("tokens of the judge's calls; null if there were none")]
     calls: Annotated[list[JudgeCall], doc("the judge's calls for this turn")]
@@ -210,18 +215,18 @@ class JudgeFile(Printable, frozen=True, kw_only=True):
         return cls(
             run_id=run_id,
             turn=turn.index,
-            overall_score=rounded(verdict.overall_score) if verdict else None,
+            overall_score=round_score(verdict.overall_score) if verdict else None,
             flat=parts.scores.of(scores),
             heuristics=dict(turn.measures),
             rationale=dict(verdict.rationale) if verdict else None,
             judge_model=judge_model,
             timestamp=utc(turn.judged.finished_at if turn.judged else turn.reply.finished_at),
             scores=scores,
-            **evidence_of(verdict),
+            **evidence_fields(verdict),
             rubric=rubric.id,
-            **unscored_of(turn.outcome),
+            **unscored_fields(turn.outcome),
             jury_rule=turn.judged.rule if turn.judged else None,
-            jurors=[JurorEntry.voted(one) for one in votes],
+            jurors=[JurorEntry.of_vote(vote) for vote in votes],
             usage=tokens_of(calls),
             calls=[JudgeCall.of(call) for call in calls],
         )
@@ -232,27 +237,24 @@ def _reasoning(reply: Completion) -> str | None:
     return "\n".join(thoughts) or None
 
 
-# The file of what a judge said of an episode as a whole.
-
-
 class ClosingFile(Printable, frozen=True, kw_only=True):
-    """What the judge said of the episode as a whole (closing_verdict.json)."""
+    """The judge's answer on the episode as a whole (closing_verdict.json)."""
 
     run_id: RunId
     kind: Literal["closing_verdict"] = "closing_verdict"
     schema_version: Version = SCHEMA_VERSION
     findings: Annotated[
         list[Scalars] | None,
-        doc("what it found, by names of the benchmark's own; null: nothing is known"),
+        doc("its findings, under names that the benchmark chooses; null: not known"),
     ]
-    unjudged_reason: Annotated[str | None, doc("why nothing is known, in a word")]
-    unjudged_message: InWords
+    unjudged_reason: Annotated[str | None, doc("why nothing is known, in one word")]
+    unjudged_message: Explanation
     raw_reply: RawReply
     judge_model: Annotated[str, doc("the judge model, as asked for")]
-    jurors: Annotated[list[ClosingJuror], doc("what each juror found; empty with one judge")] = (
-        field(default_factory=list)
+    jurors: Annotated[list[ClosingJuror], doc("each juror's answer; empty with one judge")] = field(
+        default_factory=list
     )
-    timestamp: Annotated[Timestamp, doc("when the verdict was there, UTC")]
+    timestamp: Annotated[Timestamp, doc("when the verdict was complete, UTC")]
     usage: Annotated[Tokens | None, doc("tokens of the judge's calls; null if there were none")]
     calls: Annotated[list[JudgeCall], doc("the judge's calls for it")]
 
@@ -261,8 +263,8 @@ class ClosingFile(Printable, frozen=True, kw_only=True):
         """The verdict, or the reason why there is none, with the raw reply."""
         return cls(
             run_id=run_id,
-            findings=findings_of(concluded.outcome),
-            **unscored_of(concluded.outcome),
+            findings=finding_list(concluded.outcome),
+            **unscored_fields(concluded.outcome),
             judge_model=judge_model,
             jurors=[ClosingJuror.of(vote) for vote in concluded.votes],
             timestamp=utc(concluded.finished_at),

@@ -71,7 +71,7 @@ def _plain_value(declared: SettingField, value: Any) -> Any:  # noqa: ANN401 -- 
 
 
 def _values(config: CoreConfig, settings: Sequence[SettingField]) -> dict[str, Any]:
-    return {one.name: _plain_value(one, getattr(config, one.name)) for one in settings}
+    return {s.name: _plain_value(s, getattr(config, s.name)) for s in settings}
 
 
 @cache
@@ -94,7 +94,9 @@ class Inputs(Struct, frozen=True, kw_only=True):
     hashes: dict[Annotated[str, Meta(pattern="_sha256$")], Sha256] = field(
         name="*hashes", default_factory=dict
     )
-    own: Annotated[Part, part("inputs")] = field(name="*own", default_factory=Part)
+    benchmark_keys: Annotated[Part, part("inputs")] = field(
+        name="*benchmark_keys", default_factory=Part
+    )
     models: Annotated[
         dict[str, Annotated[ModelUse | None, doc("its model; null: none")]],
         keys("roles"),
@@ -106,11 +108,13 @@ class Inputs(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, result: EndedRun) -> Inputs:
         config, kind = result.config, type(result.config)
-        own = own_inputs(kind, result.benchmark)
+        benchmark_inputs = own_inputs(kind, result.benchmark)
         return cls(
             core=_CoreInputs(**_values(config, _CORE)),
             hashes=dict(result.opening.hashes),
-            own=own(**_values(config, _input_settings(kind, result.benchmark))),
+            benchmark_keys=benchmark_inputs(
+                **_values(config, _input_settings(kind, result.benchmark))
+            ),
             models={
                 role: ModelUse.of(model, result.tallies[role].completions)
                 for role, model in result.models.items()

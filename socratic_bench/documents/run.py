@@ -71,7 +71,9 @@ class Timestamps(Struct, frozen=True, kw_only=True):
 class Thresholds(Struct, frozen=True, kw_only=True):
     """The thresholds of the run."""
 
-    own: Annotated[Part, part("thresholds")] = field(name="*own", default_factory=Part)
+    benchmark_keys: Annotated[Part, part("thresholds")] = field(
+        name="*benchmark_keys", default_factory=Part
+    )
     min_judge_coverage: Annotated[Share, doc("share of turns that must be judged")]
     fail_under: Annotated[
         dict[str, Annotated[float, doc("the lowest value that passes")]],
@@ -170,7 +172,9 @@ class RunDocument(Document, frozen=True, kw_only=True):
     judge: Annotated[JudgeEntry | None, doc("who judged, and how much; null without a judge")] = (
         None
     )
-    own: Annotated[Part, part("run")] = field(name="*own", default_factory=Part)
+    benchmark_keys: Annotated[Part, part("run")] = field(
+        name="*benchmark_keys", default_factory=Part
+    )
     end_reason: Annotated[EndReason, doc("how the run ended")]
     seed: SeedEntry = None
     thresholds: Annotated[
@@ -223,11 +227,11 @@ class RunDocument(Document, frozen=True, kw_only=True):
             cost=result.cost,
             latency=latency if any(latency.values()) else None,
             judge=JudgeEntry.of(result),
-            own=parts.run.of(result),
+            benchmark_keys=parts.run.of(result),
             end_reason=result.end_reason,
             seed=config.seed,
             thresholds=Thresholds(
-                own=parts.thresholds.of(config),
+                benchmark_keys=parts.thresholds.of(config),
                 min_judge_coverage=config.min_judge_coverage,
                 fail_under=_highest_minima(config.gates),
             ),
@@ -251,7 +255,7 @@ class RunDocument(Document, frozen=True, kw_only=True):
             headline=parts.headline(),
             metrics=parts.metrics(),
             usage=ActorUsage.by_role({role: RoleUsage() for role in parts.roles}),
-            own=parts.run(),
+            benchmark_keys=parts.run(),
             end_reason=error.end_reason,
             error=ErrorEntry.of(error),
         )

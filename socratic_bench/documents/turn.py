@@ -1,72 +1,65 @@
-"""One turn in the document of a run, and what it shares with the files of a turn."""
+"""One turn in the document of a run, and the fields that the turn's files share with it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from msgspec import Struct, field
 
 from socratic_bench.documents.document import SCALAR, Amount, Count, Scalars, keys, part
-from socratic_bench.documents.jury import Spread, all_rounded, evidence_of, rounded
+from socratic_bench.documents.ended_run import EndedRun
+from socratic_bench.documents.jury import Spread, evidence_fields, round_score, round_scores
 from socratic_bench.documents.usage import CallLatency, Tokens, sum_usage
 from socratic_bench.ports.parts import Part, Parts
 from socratic_bench.turns import Outcome, Rubric, Turn, Unscored, Verdict, Vote, deviations
 from socratic_bench.types import Completion, ProviderStopReason, doc
 
-if TYPE_CHECKING:
-    from socratic_bench.documents.ended_run import EndedRun
-
 Index = Annotated[Count, doc("index of the turn, from 0")]
 Sum = Annotated[Amount | None, doc("sum of the dimensions; null if unjudged")]
 Scores = Annotated[
     dict[str, float | None],
-    doc("the verdict's score of each dimension of the rubric; null if unjudged"),
+    doc("score of each dimension of the rubric; null if unjudged"),
 ]
 Events = Annotated[
     dict[str, str] | None,
     doc(
-        "quoted words of each of the rubric's events that the judge saw; null if it "
-        "did not tell, or under a rubric without events"
+        "quotation for each of the rubric's events that the judge saw; null if unjudged, or "
+        "if the rubric has no events"
     ),
 ]
 Quotes = Annotated[
     dict[str, str | None] | None,
-    doc(
-        "words of the reply that each score rests on; null if unjudged, or under a "
-        "rubric without quotes"
-    ),
+    doc("quotation for each score; null if unjudged, or if the rubric asks for no quotations"),
 ]
 Unquoted = Annotated[
     list[str] | None,
     doc(
-        "dimensions and events whose quoted words do not stand in the reply, or are "
-        "missing; null if unjudged, or under a rubric without quotes"
+        "dimensions and events whose quotation is missing or not in the reply; null if unjudged, "
+        "or if the rubric asks for no quotations"
     ),
 ]
-Heuristics = Annotated[Scalars, doc("the benchmark's readings of the reply, without a model")]
-StopReason = Annotated[str, doc("why the reply ended, in words that hold for all providers")]
-Answered = Annotated[
-    Outcome, doc("what the model made of what it was asked; none of these is a failure")
-]
-Tier = Annotated[str | None, doc("the tier that served the reply, if the service says it")]
+Heuristics = Annotated[Scalars, doc("what the benchmark measures in the reply without a model")]
+StopReason = Annotated[str, doc("why the reply ended, in the same words for all providers")]
+Answered = Annotated[Outcome, doc("how the model answered; no value is a failure of the run")]
+Tier = Annotated[str | None, doc("service tier that served the reply, if the service names it")]
 Profile = Annotated[
-    str | None, doc("the latency profile that served the reply, if the service says it")
+    str | None, doc("latency profile that served the reply, if the service names it")
 ]
 Suspected = Annotated[
     bool | None,
     doc(
-        "whether the reply looks as if it spoke to the judge: delimiters, a "
-        "verdict, orders to score; null without a rubric"
+        "whether the reply seems to address the judge: delimiters, a verdict, orders to score; "
+        "null without a rubric"
     ),
 ]
 Replayed = Annotated[
-    bool, doc("true if the turn was read from a transcript: not called, judged or counted")
+    bool, doc("whether the turn is from a transcript: not called, judged or counted")
 ]
 
 
 class TurnLatency(Struct, frozen=True, kw_only=True):
-    """Milliseconds of the answers that count, by role."""
+    """Milliseconds of the answers that are used, by role."""
 
     actors: Annotated[
         dict[str, Annotated[CallLatency | None, doc("of its answer; null: not called")]],
@@ -79,17 +72,17 @@ class TurnLatency(Struct, frozen=True, kw_only=True):
         answers = turn.others if turn.replayed else {**turn.others, parts.tested: turn.reply}
         return cls(
             actors={
-                one.name: CallLatency.of(answer)
-                if (answer := answers.get(one.name)) and answer.attempts
+                actor.name: CallLatency.of(answer)
+                if (answer := answers.get(actor.name)) and answer.attempts
                 else None
-                for one in parts.actors
+                for actor in parts.actors
             },
             judge=[CallLatency.of(call) for call in turn.judged.calls] if turn.judged else None,
         )
 
 
 class Votes(Struct, frozen=True, kw_only=True):
-    """How many jurors voted on a turn, and how far they differ; their verdicts are in its file."""
+    """The votes of a jury on a turn; the verdicts themselves are in its file."""
 
     n_jurors: Annotated[Count, doc("jurors that were asked")]
     n_votes: Annotated[Count, doc("jurors that gave a verdict")]
@@ -98,7 +91,7 @@ class Votes(Struct, frozen=True, kw_only=True):
         doc("by juror, its score of each dimension; null if it gave no verdict"),
     ] = field(default_factory=dict)
     between_jurors: Spread
-    within_jurors: Annotated[dict[str, Spread], doc("by juror, the deviation of its samples")]
+    within_jurors: Annotated[dict[str, Spread], doc("by juror, the spread of its samples")]
 
 
 class TurnEntry(Struct, frozen=True, kw_only=True):
@@ -119,8 +112,8 @@ class TurnEntry(Struct, frozen=True, kw_only=True):
     unjudged_reason: Annotated[
         str | None, doc("why there are no scores; null if there are, or if no judge was asked")
     ]
-    own: Annotated[Part, part("turn", additionalProperties=SCALAR)] = field(
-        name="*own", default_factory=Part
+    benchmark_keys: Annotated[Part, part("turn", additionalProperties=SCALAR)] = field(
+        name="*benchmark_keys", default_factory=Part
     )
     injection_suspected: Suspected = None
     replayed: Replayed = False
@@ -132,24 +125,24 @@ class TurnEntry(Struct, frozen=True, kw_only=True):
     usage: Annotated[
         dict[str, Annotated[Tokens | None, doc("of its calls; null: not called")]],
         keys("tested and others"),
-        doc("tokens of this turn's calls by role, also of answers for which others were asked"),
+        doc("tokens of this turn's calls by role, discarded answers included"),
     ]
-    latency: Annotated[TurnLatency, doc("milliseconds of the answers that count, by role")]
+    latency: Annotated[TurnLatency, doc("milliseconds of the answers that are used, by role")]
 
     @classmethod
     def of(cls, result: EndedRun, turn: Turn) -> TurnEntry:
         parts, scores = result.parts, scores_of(turn, result.rubric_of(turn))
         return cls(
             turn=turn.index,
-            score=rounded(turn.verdict.overall_score) if turn.verdict else None,
+            score=round_score(turn.verdict.overall_score) if turn.verdict else None,
             votes=votes_of(turn),
             scores=scores,
             flat=parts.scores.of(scores),
-            **evidence_of(turn.verdict),
+            **evidence_fields(turn.verdict),
             question=turn.reply.message.text,
             heuristics=dict(turn.measures),
             unjudged_reason=unjudged_reason(result, turn),
-            own=parts.turn.of(turn),
+            benchmark_keys=parts.turn.of(turn),
             injection_suspected=turn.injection_suspected,
             replayed=turn.replayed,
             stop_reason=turn.reply.stop_reason,
@@ -163,7 +156,7 @@ class TurnEntry(Struct, frozen=True, kw_only=True):
 
 
 def unjudged_reason(result: EndedRun, turn: Turn) -> str | None:
-    """Why a turn has no scores: `None` if it has, or if nobody was asked."""
+    """Why a turn has no scores; `None` if it has, or if no judge was asked."""
     if turn.replayed:
         return "replayed" if result.is_judged else None
     if isinstance(turn.outcome, Unscored):
@@ -174,32 +167,32 @@ def unjudged_reason(result: EndedRun, turn: Turn) -> str | None:
 
 
 def scores_of(turn: Turn, rubric: Rubric | None) -> dict[str, float | None]:
-    """The score of each dimension of the rubric; without a rubric there are none."""
+    """The score of each dimension of the rubric; empty without a rubric."""
     scores = turn.verdict.scores if turn.verdict else {}
     names = [dimension.name for dimension in rubric.dimensions] if rubric else []
-    found = {name: scores.get(name) for name in dict.fromkeys([*names, *scores])}
-    return {name: None if score is None else rounded(score) for name, score in found.items()}
+    by_name = {name: scores.get(name) for name in dict.fromkeys([*names, *scores])}
+    return {name: None if score is None else round_score(score) for name, score in by_name.items()}
 
 
 def votes_of(turn: Turn) -> Votes | None:
-    """Of a turn that several jurors judged, or one several times."""
+    """The votes on a turn; `None` if one judge gave one verdict."""
     votes = turn.judged.votes if turn.judged else ()
     if not votes:
         return None
-    given = [vote.outcome for vote in votes if isinstance(vote.outcome, Verdict)]
+    verdicts = [vote.outcome for vote in votes if isinstance(vote.outcome, Verdict)]
     return Votes(
         n_jurors=len(votes),
-        n_votes=len(given),
-        scores={vote.judge_model: _given_by(vote) for vote in votes},
-        between_jurors=all_rounded(deviations(given)),
-        within_jurors={vote.judge_model: all_rounded(vote.spread) for vote in votes},
+        n_votes=len(verdicts),
+        scores={vote.judge_model: _scores_of_vote(vote) for vote in votes},
+        between_jurors=round_scores(deviations(verdicts)),
+        within_jurors={vote.judge_model: round_scores(vote.spread) for vote in votes},
     )
 
 
-def _given_by(vote: Vote) -> dict[str, float] | None:
-    return all_rounded(vote.outcome.scores) if isinstance(vote.outcome, Verdict) else None
+def _scores_of_vote(vote: Vote) -> dict[str, float] | None:
+    return round_scores(vote.outcome.scores) if isinstance(vote.outcome, Verdict) else None
 
 
 def tokens_of(calls: Sequence[Completion]) -> Tokens | None:
-    """Of all calls together; `None` where there was none."""
+    """Tokens of all calls together; `None` without a call."""
     return Tokens.of(sum_usage([call.usage for call in calls])) if calls else None

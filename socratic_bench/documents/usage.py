@@ -1,8 +1,9 @@
-"""Tokens, requests and milliseconds: of one call, of one actor, of all."""
+"""Tokens, requests and times: of one call, of one role, of all roles, and of one model."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import quantiles
 from typing import Annotated, Any, Self
 
 from msgspec import Meta, Struct
@@ -21,33 +22,37 @@ from socratic_bench.types import Attempt, Completion, ProviderStopReason, Role, 
 
 
 class RoleUsage(Struct, frozen=True, kw_only=True):
-    """What one role's calls came to: `completions` answered, `failed` the requests of others."""
+    """One role's calls: those that were answered, and the failed requests of all others."""
 
     completions: tuple[Completion, ...] = ()
     failed: tuple[Attempt, ...] = ()
 
     @property
     def attempts(self) -> tuple[Attempt, ...]:
-        """Every request, whether its call was answered in the end or not."""
-        return (*(one for call in self.completions for one in call.attempts), *self.failed)
+        """Every request, also of calls that were never answered."""
+        return (*(a for call in self.completions for a in call.attempts), *self.failed)
 
     @property
     def usage(self) -> Usage | None:
-        """The tokens of all calls; `None` if the service left a call uncounted."""
+        """Tokens of all calls; `None` if the service did not count a call."""
         return sum_usage([call.usage for call in self.completions])
 
 
 def sum_usage(usages: Sequence[Usage | None]) -> Usage | None:
-    """The sum, or `None` if one of them is not known."""
-    known = [usage for usage in usages if usage is not None]
-    return sum(known, Usage()) if len(known) == len(usages) else None
+    """The sum; `None` if one of them is unknown."""
+    total = Usage()
+    for usage in usages:
+        if usage is None:
+            return None
+        total += usage
+    return total
 
 
 class Tokens(Struct, frozen=True, kw_only=True):
     """Tokens; null where the service sent no counters."""
 
     input_tokens: Annotated[
-        Count | None, doc("all input tokens, cached or not; the cache kinds are parts")
+        Count | None, doc("all input tokens; cache reads and writes are part of them")
     ] = None
     output_tokens: Annotated[Count | None, doc("output tokens")] = None
     cache_read_tokens: Annotated[Count | None, doc("input tokens read from the prompt cache")] = (
@@ -63,7 +68,7 @@ class Tokens(Struct, frozen=True, kw_only=True):
 
 
 class CallUsage(Tokens, frozen=True, kw_only=True):
-    """Tokens and calls of an actor, or of all."""
+    """Tokens and calls of a role, or of all roles."""
 
     calls: Annotated[Count, doc("calls that were answered")] = 0
 
@@ -75,17 +80,17 @@ class CallUsage(Tokens, frozen=True, kw_only=True):
 
     @classmethod
     def by_role(cls, tallies: Mapping[Role, RoleUsage]) -> dict[str, Self]:
-        """Of each role, and in total."""
+        """By role, and in total."""
         roles = {role: cls.of_all([role_usage]) for role, role_usage in tallies.items()}
         return {**roles, "total": cls.of_all([*tallies.values()])}
 
 
 class ActorUsage(CallUsage, frozen=True, kw_only=True):
-    """Tokens, calls and requests of an actor, or of all."""
+    """Tokens, calls and requests of a role, or of all roles."""
 
     attempts: Annotated[
         Count,
-        doc("requests sent, also those of calls that failed, or were given up when the run ended"),
+        doc("requests sent, also for calls that failed or were cancelled when the run ended"),
     ] = 0
 
     @classmethod
@@ -98,31 +103,26 @@ def _tokens(usage: Usage | None) -> dict[str, int | None]:
     return {name: getattr(usage, name, None) for name in Tokens.__struct_fields__}
 
 
-# Of a call, by the names that its answer has them under: how it went, and what was waited.
+# Fields of a completion that are measured, and the times that a call waited.
 MEASURED = ("ttft_ms", "latency_ms", "service_latency_ms", "overhead_ms", "output_tokens_per_s")
 WAITS = ("wait_before_ms", "wait_between_ms")
 
 
 class CallLatency(Struct, frozen=True, kw_only=True):
-    """The answering attempt's times, here and at the service; waits and requests apart."""
+    """Times of the attempt that answered, measured here and by the service, and waits."""
 
     ttft_ms: Annotated[
         Amount | None,
-        doc(
-            "milliseconds from sending to the first content, thinking included; "
-            "null if not streamed"
-        ),
+        doc("milliseconds until the first content, reasoning included; null if not streamed"),
     ]
     latency_ms: Annotated[
-        Amount, doc("milliseconds from sending to the last byte of the attempt that answered")
+        Amount, doc("milliseconds until the last byte of the attempt that answered")
     ]
-    service_latency_ms: Annotated[Amount | None, doc("milliseconds as the service reports them")]
+    service_latency_ms: Annotated[Amount | None, doc("milliseconds reported by the service")]
     overhead_ms: Annotated[
-        float | None, doc("latency_ms less service_latency_ms: network and client")
+        float | None, doc("latency_ms minus service_latency_ms: network and client")
     ]
-    output_tokens_per_s: Annotated[
-        Amount | None, doc("output tokens over latency_ms, streamed or not")
-    ]
+    output_tokens_per_s: Annotated[Amount | None, doc("output tokens divided by latency_ms")]
     wait_before_ms: Annotated[Amount, doc("milliseconds waited before the first attempt")]
     wait_between_ms: Annotated[Amount, doc("milliseconds waited between attempts")]
     attempts: Annotated[int, Meta(ge=1, description="requests of this call")]
@@ -134,14 +134,14 @@ class CallLatency(Struct, frozen=True, kw_only=True):
 
 
 class AttemptEntry(Struct, frozen=True, kw_only=True):
-    """One request on the wire."""
+    """One request."""
 
     started_at: Annotated[Timestamp, doc("when it was sent, UTC")]
     duration_ms: Annotated[Amount, doc("how long the request took, in milliseconds")]
     wait_ms: Annotated[Amount, doc("milliseconds waited before it")]
     error: Annotated[str | None, doc("code of the failure; null for the attempt that answered")]
     may_have_been_billed: Annotated[
-        bool, doc("false only if it is sure that no model worked on the request")
+        bool, doc("false only if certainly no model processed the request")
     ]
 
     @classmethod
@@ -162,7 +162,7 @@ RequestId = Annotated[str | None, doc("the service's id of the answer")]
 
 
 class CallEntry(Struct, frozen=True, kw_only=True):
-    """A call and what it took."""
+    """A call: how it ended, its tokens, times and requests."""
 
     stop_reason: Annotated[str, doc("why the model stopped")]
     provider_stop_reason: ProviderStopReason = None
@@ -177,7 +177,7 @@ class CallEntry(Struct, frozen=True, kw_only=True):
 
 
 def call_fields(call: Completion) -> dict[str, Any]:
-    """What is told of a call, by the names of its fields."""
+    """The fields of a `CallEntry`."""
     return {
         "stop_reason": call.stop_reason,
         "provider_stop_reason": call.provider_stop_reason,
@@ -189,7 +189,7 @@ def call_fields(call: Completion) -> dict[str, Any]:
 
 
 class Percentiles(Struct, frozen=True, kw_only=True):
-    """By linear interpolation between closest ranks, in the unit of the key."""
+    """Percentiles by linear interpolation (type 7 of Hyndman and Fan), in the key's unit."""
 
     p50: Annotated[float, doc("the median")]
     p90: Annotated[float, doc("the 90th percentile")]
@@ -197,78 +197,71 @@ class Percentiles(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, values: Sequence[float | None]) -> Percentiles | None:
-        """Of the values that are known; `None` without any. Type 7 of Hyndman and Fan."""
-        from statistics import quantiles  # not needed before the first request
-
-        known = [value for value in values if value is not None]
-        if not known:
+        """Percentiles of the known values; `None` without any."""
+        numbers = [value for value in values if value is not None]
+        if not numbers:
             return None
-        # Before Python 3.13 it takes two values at least.
-        points = quantiles(known if len(known) > 1 else known * 2, n=100, method="inclusive")
+        # Before Python 3.13, `quantiles` takes at least two values.
+        points = quantiles(numbers if len(numbers) > 1 else numbers * 2, n=100, method="inclusive")
         p50, p90, p99 = (round(points[percent - 1], TIME_PLACES) for percent in (50, 90, 99))
         return cls(p50=p50, p90=p90, p99=p99)
 
 
 class Waits(Struct, frozen=True, kw_only=True):
-    """Milliseconds waited, in sum."""
+    """Milliseconds waited, summed over calls."""
 
     total: Annotated[Amount, doc("all waits")]
     before_first_attempt: Annotated[
         Amount,
         doc(
-            "of calls that were answered, before their first attempt: the run's pace, "
-            "a prompt cache that another call was filling"
+            "of answered calls, before their first attempt: for the rate limit, or for a prompt "
+            "cache that another call was writing"
         ),
     ]
-    between_attempts: Annotated[Amount, doc("of calls that were answered, between their attempts")]
+    between_attempts: Annotated[Amount, doc("of answered calls, between their attempts")]
     of_failed_calls: Annotated[Amount, doc("of calls that were never answered")]
 
 
 class ActorLatency(Struct, frozen=True, kw_only=True):
-    """Percentiles are over the attempts that answered."""
+    """Percentiles over the attempts that answered, and waits."""
 
     ttft_ms: Annotated[
         Percentiles | None,
         doc(
-            "milliseconds from sending to the first content of a stream, thinking "
-            "included; null if nothing was streamed"
+            "milliseconds until the first content of a stream, reasoning included; null if "
+            "nothing was streamed"
         ),
     ]
-    latency_ms: Annotated[Percentiles | None, doc("milliseconds from sending to the last byte")]
-    service_latency_ms: Annotated[
-        Percentiles | None, doc("milliseconds as the service reports them")
-    ]
+    latency_ms: Annotated[Percentiles | None, doc("milliseconds until the last byte")]
+    service_latency_ms: Annotated[Percentiles | None, doc("milliseconds reported by the service")]
     overhead_ms: Annotated[
-        Percentiles | None, doc("latency_ms less service_latency_ms: network and client")
+        Percentiles | None, doc("latency_ms minus service_latency_ms: network and client")
     ]
-    output_tokens_per_s: Annotated[
-        Percentiles | None, doc("output tokens over latency_ms, streamed or not")
-    ]
-    waits_ms: Annotated[Waits, doc("milliseconds waited, in sum")]
+    output_tokens_per_s: Annotated[Percentiles | None, doc("output tokens divided by latency_ms")]
+    waits_ms: Annotated[Waits, doc("milliseconds waited, summed over calls")]
     unanswered_maybe_billed: Annotated[
         Count,
-        doc(
-            "failed requests that may stand on the bill all the same; their tokens are in no count"
-        ),
+        doc("failed requests that may be billed; their tokens are not counted"),
     ]
 
     @classmethod
     def of(cls, role_usage: RoleUsage) -> ActorLatency | None:
-        """Of the attempts that answered, without waits; `None` if nothing was sent."""
+        """Latency of a role's calls; `None` if nothing was sent."""
         if not role_usage.attempts:
             return None
-        answered = role_usage.completions
+        calls = role_usage.completions
         return cls(
-            **{name: Percentiles.of([getattr(one, name) for one in answered]) for name in MEASURED},
+            **{name: Percentiles.of([getattr(call, name) for call in calls]) for name in MEASURED},
             waits_ms=_waits(role_usage),
             unanswered_maybe_billed=sum(
-                one.error is not None and one.may_have_been_billed for one in role_usage.attempts
+                attempt.error is not None and attempt.may_have_been_billed
+                for attempt in role_usage.attempts
             ),
         )
 
 
 def _waits(role_usage: RoleUsage) -> Waits:
-    total = sum(one.wait_ms for one in role_usage.attempts)
+    total = sum(attempt.wait_ms for attempt in role_usage.attempts)
     before = sum(call.wait_before_ms for call in role_usage.completions)
     between = sum(call.wait_between_ms for call in role_usage.completions)
     return Waits(
@@ -279,49 +272,41 @@ def _waits(role_usage: RoleUsage) -> Waits:
     )
 
 
-# How fast a model was asked, and what it waited for.
-
-
 class ModelThroughput(Struct, frozen=True, kw_only=True):
-    """Requests and tokens of a model in a region, those of all actors, retries included."""
+    """Requests and tokens of a model in a region, of all roles, retries included."""
 
     model: Model
-    region: Annotated[str | None, doc("where it was asked; null if no region is set")]
+    region: Annotated[str | None, doc("region of the calls; null if none is set")]
     target_rpm: Annotated[
         Annotated[int, Meta(ge=1)] | None,
-        doc("the most requests in any minute; null without a target"),
+        doc("limit of requests in any minute; null without a target"),
     ]
     target_tpm: Annotated[
         Annotated[int, Meta(ge=1)] | None,
-        doc("the most tokens, input and output, in any minute; null without a target"),
+        doc("limit of tokens, input and output, in any minute; null without a target"),
     ]
     rpm: Annotated[
         Amount | None,
-        doc("requests a minute, over `work_s` or a minute if that is longer; null: none"),
+        doc("requests per minute, over `work_s` or at least a minute; null: no request"),
     ]
     tpm: Annotated[
         Amount | None,
-        doc("tokens a minute, input and output, over the same time; null: no request"),
+        doc("tokens per minute, input and output, over the same time; null: no request"),
     ]
     requests: Annotated[Count, doc("requests sent")]
     tokens: Annotated[
         Count,
-        doc(
-            "tokens of all requests; where the service counted none and may have "
-            "worked, the most that there can be"
-        ),
+        doc("tokens of all requests; an upper bound for requests that were not counted"),
     ]
     throttled: Annotated[Count, doc("requests that were throttled")]
     waited_s: Annotated[
-        Amount, doc("seconds that requests waited for a target and for the rate limit, in sum")
+        Amount, doc("seconds that requests waited for a target and the rate limit, summed")
     ]
     work_s: Annotated[
         Amount,
         doc(
-            "seconds from the first call to the last, waits included; of a pause in "
-            "which no call was under way no more than a minute"
+            "seconds from the first call to the last, waits included; pauses without any call "
+            "count at most a minute each"
         ),
     ]
-    stalled: Annotated[
-        bool, doc("whether it was stopped, since nothing of it was answered for too long")
-    ]
+    stalled: Annotated[bool, doc("whether it was stopped because it had not answered for too long")]

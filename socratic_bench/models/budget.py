@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from socratic_bench.catalogue.prices import ModelPrices, PriceTable, PricingTier, dearest_usd
 from socratic_bench.catalogue.token_bounds import most_input_tokens
-from socratic_bench.documents.cost import attempt_usd, call_cost, served
+from socratic_bench.documents.cost import attempt_usd, billed_tier, call_cost
 from socratic_bench.errors import Problem, Stopped
 from socratic_bench.models.events import (
     AttemptBegan,
@@ -193,7 +193,7 @@ def _answered_usd(prices: ModelPrices, call: Completion, asked: PricingTier) -> 
 
 def _known_usd(prices: ModelPrices, call: Completion, asked: PricingTier) -> float | None:
     """What a call cost, at most: reading from a cache costs no more than input does."""
-    usage, terms = call.usage, served(call, asked)
+    usage, terms = call.usage, billed_tier(call, asked)
     cost = call_cost(prices, usage, terms)
     if cost is None and usage:
         cost = call_cost(prices, replace(usage, cache_read_tokens=0), terms)

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from socratic_bench.catalogue.prices import PricingTier, builtin_prices
-from socratic_bench.documents.cost import attempt_usd, call_cost, served
+from socratic_bench.documents.cost import attempt_usd, billed_tier, call_cost
 from socratic_bench.errors import BenchError
 from socratic_bench.generation import MIN_THINKING_TOKENS, GenerateConfig
 from socratic_bench.judging.request import verdict_request
@@ -184,7 +184,9 @@ class CalledTarget(Struct, frozen=True, kw_only=True):
         lost = [one for one in self.attempts if one.error is not None and one.may_have_been_billed]
         usd = [attempt_usd(prices, one, target.asked) for one in lost]
         if self.completion:
-            cost = call_cost(prices, self.completion.usage, served(self.completion, target.asked))
+            cost = call_cost(
+                prices, self.completion.usage, billed_tier(self.completion, target.asked)
+            )
             usd.append(cost.total_usd if cost else None)
         return None if None in usd else sum(one or 0.0 for one in usd)
 
