@@ -4,18 +4,17 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
-import botocore.session
 import pytest
 
 from socratic_bench.emulator import Emulator, Settings
-from socratic_bench.emulator.stream import corrupted, event, exception, frame
+from socratic_bench.emulator.stream import corrupted, event, exception
 from socratic_bench.errors import Stopped
 from socratic_bench.models.bedrock.converse import StreamedAnswer
 from socratic_bench.models.bedrock.provider import Connection
-from socratic_bench.models.bedrock.session import Endpoint, make_client, new_session
+from socratic_bench.models.bedrock.session import Endpoint
 from socratic_bench.runs import CancelToken
 from socratic_bench.types import Completion
 from tests.calling import Around
@@ -214,116 +213,6 @@ def test_a_frame_may_come_in_any_pieces(n_bytes):
     pieces = [whole[at : at + n_bytes] for at in range(0, len(whole), n_bytes)]
     with wire(sending(*pieces)) as bench:
         assert bench.ask(max_attempts=1).message.text == "Why? "
-
-
-# What events hold, by their kind. All are read as the SDK reads them, plain or not.
-HELD = {
-    "contentBlockDelta": (
-        b'{"delta":{"text":"Why?"},"contentBlockIndex":0}',
-        b'{"contentBlockIndex":1,"delta":{"text":""},"p":"abcdef"}',
-        b'{"delta":{"toolUse":{"input":"{\\"form\\": "}},"contentBlockIndex":2}',
-        b'{"delta":{"toolUse":{"input":"x","more":1}},"contentBlockIndex":2}',
-        b'{"delta":{"reasoningContent":{"text":"So"}},"contentBlockIndex":0}',
-        b'{"delta":{"text":"half \\ud83d"},"contentBlockIndex":0}',
-        b'{"delta":{"text":"\xf0\x9f\x98\x80 caf\xc3\xa9"},"contentBlockIndex":0}',
-        b'{"delta":{"text":"bad \xff"},"contentBlockIndex":0}',
-        b'{"delta":{"text":null,"toolUse":null},"contentBlockIndex":0}',
-        b'{"delta":{"text":"a","toolUse":{"input":"b"}},"contentBlockIndex":0}',
-        b'{"delta":{"text":5},"contentBlockIndex":0}',
-        b'{"delta":{"text":{"input":"a"}},"contentBlockIndex":0}',
-        b'{"delta":{"toolUse":"a"},"contentBlockIndex":0}',
-        b'{"delta":{},"contentBlockIndex":0}',
-        b'{"delta":null,"contentBlockIndex":0}',
-        b'{"delta":{"text":"a"},"contentBlockIndex":null}',
-        b'{"delta":{"text":"a"},"contentBlockIndex":"0"}',
-        b'{"delta":{"text":"a"}}',
-        b"{}",
-        b"[]",
-        b"null",
-        b"",
-        b'{"delta":',
-    ),
-    "messageStart": (b'{"role":"assistant"}', b'{"role":3,"p":"x"}', b'{"role":null}', b"{}"),
-    "contentBlockStop": (b'{"contentBlockIndex":4,"p":"x"}', b'{"contentBlockIndex":null}', b"5"),
-    "messageStop": (
-        b'{"stopReason":"end_turn","p":"x"}',
-        b'{"stopReason":null}',
-        b'{"stopReason":7}',
-        b'{"stopReason":"end_turn","additionalModelResponseFields":null}',
-    ),
-    "contentBlockStart": (
-        b'{"start":{"toolUse":{"toolUseId":"u","name":"n"}},"contentBlockIndex":0}',
-        b'{"start":{"toolUse":{"toolUseId":"u","name":"n","more":1}},"contentBlockIndex":0}',
-        b'{"start":{"toolUse":{"toolUseId":null,"name":7}},"contentBlockIndex":0,"p":"x"}',
-        b'{"start":{"toolUse":{}},"contentBlockIndex":0}',
-        b'{"start":{"image":{"format":"png"}},"contentBlockIndex":0}',
-        b'{"start":{},"contentBlockIndex":0}',
-        b'{"start":null,"contentBlockIndex":null}',
-    ),
-    "metadata": (
-        b'{"usage":{"inputTokens":1,"cacheReadInputTokens":null},"metrics":{}}',
-        b'{"usage":{"inputTokens":1,"outputTokens":2,"totalTokens":3},"metrics":{"latencyMs":4}}',
-        b'{"usage":{"inputTokens":1,"cacheReadInputTokens":2,"cacheWriteInputTokens":3}}',
-        b'{"usage":{"inputTokens":1.5},"metrics":{"latencyMs":4}}',
-        b'{"usage":{"inputTokens":"1"},"metrics":{"latencyMs":true}}',
-        b'{"usage":{"inputTokens":1,"more":2},"metrics":{"latencyMs":4}}',
-        b'{"usage":{"inputTokens":123456789012345678901234567890}}',
-        b'{"usage":{"inputTokens":1},"performanceConfig":{"latency":"optimized"}}',
-        b'{"usage":null,"metrics":5}',
-        b"{}",
-    ),
-    "somethingNew": (b'{"a":1}', b"{"),
-}
-
-
-@pytest.fixture(scope="module")
-def read_twice() -> Iterator[Callable[..., tuple[list[Any], list[Any]]]]:
-    """What the SDK by itself makes of a stream, and what this program's sessions make of it."""
-    said: list[bytes] = []
-    with ExitStack() as stack:
-        bench = stack.enter_context(wire(lambda send: send(streamed(said))))
-        url = bench.client.client.meta.endpoint_url
-        clients = [
-            client_of(session, url) for session in (botocore.session.Session(), new_session())
-        ]
-        for client in clients:
-            stack.callback(client.close)
-
-        def read(*frames: bytes) -> tuple[list[Any], list[Any]]:
-            said[:] = frames
-            theirs, ours = map(events_of, clients)
-            return theirs, ours
-
-        yield read
-
-
-def client_of(session: Any, url: str) -> Any:
-    session.set_credentials("nobody", "nobody")
-    return make_client(session, "bedrock-runtime", region_name="us-east-1", endpoint_url=url)
-
-
-def events_of(client: Any) -> list[Any]:
-    """The events of a stream, and last the error that it ends with, if it does."""
-    found: list[Any] = []
-    with closing(client.converse_stream(modelId="m", messages=[])["stream"]) as stream:
-        try:
-            found.extend(stream)
-        except Exception as error:  # noqa: BLE001 -- compared
-            found.append(str(error))
-    return found
-
-
-@pytest.mark.parametrize("kind", HELD)
-def test_events_are_read_as_the_sdk_reads_them(kind, read_twice):
-    headers = {":event-type": kind, ":content-type": "application/json", ":message-type": "event"}
-    for held in HELD[kind]:
-        theirs, ours = read_twice(START, frame(headers, held), STOP)
-        assert len(theirs) >= 2, held
-        if isinstance(theirs[-1], str):  # the SDK raises many kinds of errors, which get one name
-            assert isinstance(ours[-1], str), held
-            theirs.pop()
-            ours.pop()
-        assert ours == theirs, held
 
 
 class TestAssembly:

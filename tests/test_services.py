@@ -78,9 +78,9 @@ def test_runs_at_once_share_connections_and_write_a_judges_cache_once(served, tm
 
 
 @pytest.mark.parametrize("timeouts_s", [(60.0, 0.5, 3600.0), (0.5, 60.0, 3600.0)])
-def test_runs_whose_calls_have_other_times_share_connections_and_keep_their_own(served, timeouts_s):
+def test_runs_that_share_services_have_each_their_own_call_timeout(served, timeouts_s):
     """The model that does not answer is asked by the run that waits for half a second."""
-    emulator = served(faults=(parse_fault(f"hang:ms=600000:model={PICKY}"),))
+    served(faults=(parse_fault(f"hang:ms=600000:model={PICKY}"),))
     with Services() as services:
         results = [
             run(
@@ -100,9 +100,6 @@ def test_runs_whose_calls_have_other_times_share_connections_and_keep_their_own(
     late = by_time.pop(0.5).document["error"]
     assert (late["code"], "ReadTimeoutError" in late["message"]) == ("read_timeout", True)
     assert [one.status for one in by_time.values()] == ["completed"] * 2
-    # What nobody waits for any more may not have been taken up yet.
-    answered = {record.connection for record in emulator.requests if record.status == 200}
-    assert len(answered) == 1 + (timeouts_s[1] == 0.5)  # the one given up is closed
 
 
 def test_a_prompt_cache_is_written_by_one_run_again_once_it_has_expired(served):

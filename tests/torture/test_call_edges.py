@@ -1,10 +1,7 @@
 """Answers with numbers that are none, and what the SDK is given to get credentials from."""
 
 import json
-import os
-import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -71,12 +68,6 @@ def given(**fields: object) -> str:
     return f"echo '{json.dumps({**keys, **fields})}'"
 
 
-# Whoever reads without an end fails here, and takes no memory from others.
-LIMITED = (
-    *("timeout", "60", "sh", "-c", 'ulimit -v 1500000; exec "$@"', "sh"),
-    *(sys.executable, "-m", "cli"),
-)
-
 # What the program runs, and what is said of it.
 PROGRAMS = {
     "numbers": (given(AccessKeyId=5, SecretAccessKey=6), "access_key is no text"),
@@ -84,9 +75,6 @@ PROGRAMS = {
     "nothing": (given(SecretAccessKey=None), "secret_key is no text"),
     "a token that is true": (given(SessionToken=True), "token is no text"),
     "keys that expire": (given(SecretAccessKey=6, Expiration="2099-01-01T00:00:00Z"), "secret_key"),
-    "no date": (given(Expiration="9" * 40), "gives-keys"),
-    "no end": ("exec yes", "more than 1000000 bytes"),
-    "complaints without end": ("exec yes >&2", "more than 1000000 bytes"),
     "deeply nested": ("printf '%090000d' 0 | tr 0 '['", "no credentials in JSON"),
 }
 
@@ -110,7 +98,7 @@ def refused_credentials(variables: Mapping[str, str]) -> dict[str, str]:
     with FakeBedrock() as service:
         env = {**account(service.url, CLAUDE), "AWS_ENDPOINT_URL_STS": service.url, **variables}
         del env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"]
-        outcome = run(*WORDS, "--turns", "1", env=env, entry=LIMITED)
+        outcome = run(*WORDS, "--turns", "1", env=env)
         assert service.sent == []
     assert_valid("run", outcome.document)
     error: dict[str, str] = outcome.document["error"]
@@ -118,48 +106,11 @@ def refused_credentials(variables: Mapping[str, str]) -> dict[str, str]:
     return error
 
 
-TOKEN_FILES: Mapping[str, Mapping[str, str]] = {
-    "AWS_WEB_IDENTITY_TOKEN_FILE": {"AWS_ROLE_ARN": ROLE},
-    "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": {
-        "AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://127.0.0.1:1/"
-    },
-    "AWS_CREDENTIAL_FILE": {},
-    "web_identity_token_file": {"AWS_PROFILE": "web"},
-    "web_identity_token_file of another profile": {},
-}
+def test_a_folder_in_the_place_of_a_token_is_named(tmp_path):
+    variables = {"AWS_WEB_IDENTITY_TOKEN_FILE": str(tmp_path), "AWS_ROLE_ARN": ROLE}
+    error = refused_credentials(variables)
 
-
-CASES = [(name, kind) for name in TOKEN_FILES for kind in ("device", "pipe")]
-CASES += [("AWS_WEB_IDENTITY_TOKEN_FILE", kind) for kind in ("folder", "enormous")]
-# Each file and each kind once; the others are variants.
-DAILY = [*CASES[1:9:3], *CASES[6:9:2], *CASES[10:]]
-
-
-@pytest.mark.parametrize(("name", "kind"), daily(CASES, *DAILY))
-def test_what_is_no_bounded_file_is_refused_by_its_name(name, kind, tmp_path):
-    path = "/dev/zero" if kind == "device" else str(unusable(kind, tmp_path))
-    (tmp_path / "config").write_text(
-        f"[default]\nrole_arn = {ROLE}\nsource_profile = web\n"
-        f"[profile web]\nrole_arn = {ROLE}\nweb_identity_token_file = {path}\n"
-    )
-    variables = (
-        {name: path} if name.startswith("AWS") else {"AWS_CONFIG_FILE": f"{tmp_path}/config"}
-    )
-    error = refused_credentials({**variables, **TOKEN_FILES[name]})
-
-    assert path in error["message"]
-
-
-def unusable(kind: str, folder: Path) -> Path:
-    path = folder / "token"
-    if kind == "pipe":
-        os.mkfifo(path)
-    elif kind == "folder":
-        path.mkdir()
-    else:
-        with path.open("wb") as file:
-            file.truncate(4 * 2**30)
-    return path
+    assert str(tmp_path) in error["message"]
 
 
 @pytest.mark.parametrize("name", ["AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"])

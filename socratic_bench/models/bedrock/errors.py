@@ -1,4 +1,4 @@
-"""Names the kind of the SDK's errors, once, by one of the rows of `ERROR_KINDS`."""
+"""Classifies the errors of the SDK and the service: each is of one of the `ERROR_KINDS`."""
 
 import re
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ from socratic_bench.models.bedrock.transport import (
 )
 from socratic_bench.ports.provider import AnswerTimeoutError, ErrorKind, UnreadableAnswerError
 
-_SIGNATURES = (
+_SIGNATURE_CODES = (
     *("InvalidSignatureException", "InvalidSignature", "SignatureDoesNotMatch"),
     "RequestTimeTooSkewed",
 )
@@ -36,9 +36,9 @@ _HEADER_HINT = (
     "AWS_BEARER_TOKEN_BEDROCK, or the profile)."
 )
 
-# What only an error's message tells: the kind it comes with (`None`: any), the words, and what they
-# mean.
-_BY_WORDS = (
+# Kinds that only the error's message shows: the kind by the error's code (`None`: any), a pattern
+# of the message, and the kind that it means.
+_BY_MESSAGE = (
     ("throttled", r"tokens per day", "daily_quota"),
     (None, r"marked by provider as legacy|end of its life", "legacy_model"),
     ("invalid_request", r"on-demand throughput", "needs_profile"),
@@ -53,7 +53,7 @@ _BY_WORDS = (
     ),
 )
 
-# Errors that come by a stream, after the SDK has handed it over, have the names of other libraries.
+# The first row that fits counts. Errors while a stream is read have the types of other libraries.
 _BY_TYPE: tuple[tuple[type[Exception], str], ...] = (
     (sdk.NoCredentialsError, "no_credentials"),
     (sdk.PartialCredentialsError, "no_credentials"),
@@ -81,19 +81,20 @@ _BY_TYPE: tuple[tuple[type[Exception], str], ...] = (
     (ResponseParserError, "unreadable_answer"),
     (sdk.BotoCoreError, "invalid_configuration"),
     (RecursionError, "no_credentials"),
-    # Of credentials only: new ones that have expired all the same; a file, such as the cache of a
-    # login that the SDK renews and cannot write.
+    # Only while credentials are looked up: new ones that have expired already; a file that cannot
+    # be written, such as the cache of a login that the SDK renews.
     (RuntimeError, "expired_credentials"),
     (FileNotFoundError, "no_credentials"),
+    (IsADirectoryError, "no_credentials"),
     (OSError, "unusable_login"),
 )
-_OF_CREDENTIALS = (
+_CREDENTIALS_KINDS = (
     *("role_denied", "expired_credentials", "expired_login", "unusable_login"),
     *("invalid_endpoint", "tls"),
 )
 _UNREACHABLE = ("connection", "connection_lost", "read_timeout", "unreadable_answer")
 
-# Every exception that a call can raise. Anything else is a defect, and no reason to retry.
+# All exceptions that a call can raise. Any other is a defect, and no reason to retry.
 TRANSLATED = (
     CredentialsError,
     AnswerTooLargeError,
@@ -109,20 +110,20 @@ TRANSLATED = (
 
 
 def error_kind(error: Exception, *, model_id: str, began: bool = False) -> ErrorKind:
-    """The kind of an SDK error of a request to `model_id`.
+    """The kind of an error that the SDK raised for a request to `model_id`.
 
-    `began`: a stream had begun. Then a model was at work, whatever the error is called.
+    `began`: a stream had begun, so a model was at work, whatever the error is called.
     """
     if isinstance(error, ModelError):
         return ErrorKind.of(error, is_retried=ERROR_KINDS[error.code].retried)
-    name, said = _classify(error)
-    is_of_credentials = isinstance(error, CredentialsError)
-    # What gives credentials costs no tokens.
-    is_free = is_of_credentials or _is_about_the_role(error)
+    name, message = _classify(error)
+    is_about_credentials = isinstance(error, CredentialsError)
+    # To get credentials costs no tokens.
+    is_free = is_about_credentials or _is_about_role(error)
     return _kind(
         name,
-        said,
-        model_id="" if is_of_credentials else model_id,
+        message,
+        model_id="" if is_about_credentials else model_id,
         maybe_billed=began or (ERROR_KINDS[name].maybe_billed and not is_free),
         hint=_special_hint(error),
         wait_s=retry_after_s(_headers(error)),
@@ -130,15 +131,15 @@ def error_kind(error: Exception, *, model_id: str, began: bool = False) -> Error
 
 
 def answered_kind(code: str, message: str, status: int, *, model_id: str) -> ErrorKind:
-    """The kind of an answer of the service, known before it is given."""
-    name = _name_of_answer(code, message, status)
+    """The kind of an error with which the service would answer."""
+    name = _answer_kind(code, message, status)
     maybe_billed = ERROR_KINDS[name].maybe_billed
     return _kind(name, f"{code}: {message}", model_id=model_id, maybe_billed=maybe_billed)
 
 
 def _kind(
     name: str,
-    said: str,
+    message: str,
     *,
     model_id: str,
     maybe_billed: bool,
@@ -148,7 +149,7 @@ def _kind(
     row = ERROR_KINDS[name]
     return ErrorKind(
         code=name,
-        message=said,
+        message=message,
         model_id=model_id,
         called=row.called,
         end_reason=row.end_reason,
@@ -156,7 +157,7 @@ def _kind(
         maybe_billed=maybe_billed,
         hint=hint or Problem.of(row.hint),
         retry_after_s=wait_s,
-        refused=refused_field(name, said),
+        refused=refused_field(name, message),
     )
 
 
@@ -168,18 +169,19 @@ def _headers(error: Exception) -> dict[str, str]:
 
 
 def _classify(error: Exception) -> tuple[str, str]:
+    """The name of the error's kind, and what it says."""
     if isinstance(error, CredentialsError):
         return _credentials_kind(error), str(error)
     if isinstance(error, sdk.ClientError):
-        return _classify_answer(error)
+        return _classify_client_error(error)
     error = unwrapped_error(error)
     if isinstance(error, UnsendableError) and error.header:
         is_secret = error.header in SECRET_HEADERS
         return "no_credentials" if is_secret else "invalid_configuration", str(error)
-    return _by_type(error), f"{type(error).__name__}: {error}"
+    return _kind_of_type(error), f"{type(error).__name__}: {error}"
 
 
-def _by_type(error: Exception) -> str:
+def _kind_of_type(error: Exception) -> str:
     name = next((name for kind, name in _BY_TYPE if isinstance(error, kind)), "no_credentials")
     if name == "tls" and "EOF" in str(error):
         # A connection that breaks inside TLS; a certificate that is not trusted reads otherwise.
@@ -193,7 +195,7 @@ def _credentials_kind(error: CredentialsError) -> str:
         return "credentials_unreachable"
     if error.is_of_program and name != "expired_credentials":
         return "no_credentials"
-    return name if ERROR_KINDS[name].retried or name in _OF_CREDENTIALS else "no_credentials"
+    return name if ERROR_KINDS[name].retried or name in _CREDENTIALS_KINDS else "no_credentials"
 
 
 def _special_hint(error: Exception) -> Words | None:
@@ -202,7 +204,7 @@ def _special_hint(error: Exception) -> Words | None:
         return _special_hint(error.cause) or error.hint
     if isinstance(error, sdk.ClientError):
         code = str(error.response.get("Error", {}).get("Code", ""))
-        return _SIGNATURE_HINT if code in _SIGNATURES else None
+        return _SIGNATURE_HINT if code in _SIGNATURE_CODES else None
     if isinstance(error, sdk.NoCredentialsError) and (unread := unread_settings_file()):
         return followed(Problem.of(ERROR_KINDS["no_credentials"].hint), f"{unread}.")
     error = unwrapped_error(error)
@@ -210,40 +212,40 @@ def _special_hint(error: Exception) -> Words | None:
     return _HEADER_HINT if is_secret else None
 
 
-def _classify_answer(error: sdk.ClientError) -> tuple[str, str]:
+def _classify_client_error(error: sdk.ClientError) -> tuple[str, str]:
     details = error.response.get("Error", {})
     # These may be no texts if something other than the service answers.
     code, message = str(details.get("Code", "")), str(details.get("Message", ""))
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    said = f"{code}: {message}" if message else f"{code} (HTTP {status})"
-    if _is_about_the_role(error):
-        name = _by_name(code, status)
-        is_signature = code in _SIGNATURES
-        known = ERROR_KINDS[name].retried or is_signature or name == "expired_credentials"
-        return name if known else "role_denied", said
-    return _name_of_answer(code, message, status), said
+    text = f"{code}: {message}" if message else f"{code} (HTTP {status})"
+    if _is_about_role(error):
+        name = _kind_of_code(code, status)
+        is_signature = code in _SIGNATURE_CODES
+        is_kept = ERROR_KINDS[name].retried or is_signature or name == "expired_credentials"
+        return name if is_kept else "role_denied", text
+    return _answer_kind(code, message, status), text
 
 
-def _name_of_answer(code: str, message: str, status: int) -> str:
-    """Which of the `ERROR_KINDS` an answer is, by the code, words and status of the service."""
-    name = _by_name(code, status)
-    told = (
+def _answer_kind(code: str, message: str, status: int) -> str:
+    """The kind of an answer of the service, by its code, message and status."""
+    name = _kind_of_code(code, status)
+    special = (
         meaning
-        for of, words, meaning in _BY_WORDS
-        if of in {name, None} and re.search(words, message, re.IGNORECASE)
+        for kind, pattern, meaning in _BY_MESSAGE
+        if kind in {name, None} and re.search(pattern, message, re.IGNORECASE)
     )
-    return next(told, name)
+    return next(special, name)
 
 
-def _by_name(code: str, status: int) -> str:
-    return KIND_OF_CODE.get(code[:1].upper() + code[1:]) or _by_status(status)
+def _kind_of_code(code: str, status: int) -> str:
+    return KIND_OF_CODE.get(code[:1].upper() + code[1:]) or _kind_of_status(status)
 
 
-def _is_about_the_role(error: Exception) -> bool:
+def _is_about_role(error: Exception) -> bool:
     return isinstance(error, sdk.ClientError) and error.operation_name.startswith("AssumeRole")
 
 
-def _by_status(status: int) -> str:
+def _kind_of_status(status: int) -> str:
     known = {403: "access_denied", 404: "unknown_model", 408: "model_timeout", 429: "throttled"}
     if status in known:
         return known[status]

@@ -14,7 +14,8 @@ from botocore.parsers import ResponseParserError, ResponseParserFactory
 if TYPE_CHECKING:
     from urllib3 import HTTPResponse  # types only: urllib3 itself is the SDK's to load
 
-ANSWER_MAX_BYTES = 32_000_000
+ANSWER_MAX_BYTES = 32_000_000  # of a model
+OTHER_MAX_BYTES = 4_000_000  # of any other service, such as a page of a list of S3
 # JSON takes far more memory once it is parsed; prose has a comma in some sixty characters.
 ANSWER_MAX_VALUES = 1_000_000
 SECRET_HEADERS = ("Authorization", "X-Amz-Security-Token")
@@ -46,7 +47,7 @@ class UnsendableError(Exception):
 
 
 def bound_answers() -> None:
-    """Have every session of this process read answers and streams up to `ANSWER_MAX_BYTES` only.
+    """Have every session of this process read answers and streams up to a bound only.
 
     It covers what the SDK asks for by itself, too, such as credentials of STS.
     """
@@ -132,14 +133,15 @@ class _BoundedBody:
     `read` has none, since whoever reads an object of S3 bounds it.
     """
 
-    def __init__(self, body: "HTTPResponse") -> None:
+    def __init__(self, body: "HTTPResponse", max_bytes: int) -> None:
         self._body = body
+        self._max_bytes = max_bytes
 
     def stream(self, *args: Any, **kwargs: Any) -> Iterator[bytes]:  # noqa: ANN401 -- urllib3's
         n_bytes = 0
         for piece in self._body.stream(*args, **kwargs):
             n_bytes += len(piece)
-            if n_bytes > ANSWER_MAX_BYTES:
+            if n_bytes > self._max_bytes:
                 self._body.close()
                 raise AnswerTooLargeError(f"the answer has no end within {n_bytes} bytes")
             yield piece
@@ -156,4 +158,5 @@ class _BoundedResponse(botocore.awsrequest.AWSResponse):
         headers: Any,  # noqa: ANN401 -- the SDK's own
         raw: "HTTPResponse",
     ) -> None:
-        super().__init__(url, status_code, headers, _BoundedBody(raw))
+        max_bytes = ANSWER_MAX_BYTES if "/model/" in url else OTHER_MAX_BYTES
+        super().__init__(url, status_code, headers, _BoundedBody(raw, max_bytes))
