@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from socratic_bench.documents.calibration import CalibrationDocument, Figure
-from socratic_bench.types import counted
+from socratic_bench.types import plural
 
 from .output import plain, say
 
@@ -17,9 +17,9 @@ def say_calibration(document: CalibrationDocument) -> None:
     judge, labels = document.judge, document.labels
     say(
         f"{plain(judge.model)} by {plain(judge.rubric)}: {document.n_judged} of "
-        f"{counted(labels.n_turns, 'reply', 'replies')} judged, "
-        f"{counted(labels.n_dialogues, 'dialogue')}, "
-        f"{counted(len(labels.labellers), 'labeller')}"
+        f"{plural(labels.n_turns, 'reply', 'replies')} judged, "
+        f"{plural(labels.n_dialogues, 'dialogue')}, "
+        f"{plural(len(labels.labellers), 'labeller')}"
     )
     for found, names in ((document.dimensions, SCORES), (document.events, ANSWERS)):
         if found:

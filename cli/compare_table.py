@@ -11,7 +11,7 @@ from socratic_bench.documents.comparison import (
 )
 from socratic_bench.documents.sweep import Estimate, Mean
 from socratic_bench.studies.compare.contenders import told
-from socratic_bench.types import counted
+from socratic_bench.types import plural
 
 from . import terminal
 from .output import plain, say
@@ -103,9 +103,9 @@ def _say_pair(pair: ComparedPair, known: Collection[str]) -> None:
 
 
 def _about(pair: ComparedPair) -> Iterator[str]:
-    yield f"{counted(pair.n_pairs, 'pair')} by {pair.paired_by}"
+    yield f"{plural(pair.n_pairs, 'pair')} by {pair.paired_by}"
     if pair.n_unpaired:
-        yield f"{counted(pair.n_unpaired, 'run')} without one"
+        yield f"{plural(pair.n_unpaired, 'run')} without one"
 
 
 def _difference(one: Difference) -> tuple[str, str, str, str]:

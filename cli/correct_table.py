@@ -2,7 +2,7 @@
 
 from socratic_bench.documents.calibration import Corrected, CorrectionDocument, Estimated
 from socratic_bench.statistics.quantiles import is_available
-from socratic_bench.types import counted
+from socratic_bench.types import plural
 
 from .output import plain, say
 
@@ -21,8 +21,8 @@ def say_correction(document: CorrectionDocument) -> None:
     """A table for each model, then why figures are missing, and what to make of others."""
     for one in document.models:
         say(
-            f"{plain(one.model)}: {counted(one.n_runs, 'run')}, {one.n_labelled} labels of "
-            f"{counted(one.n_labelled_dialogues, 'dialogue')}"
+            f"{plain(one.model)}: {plural(one.n_runs, 'run')}, {one.n_labelled} labels of "
+            f"{plural(one.n_labelled_dialogues, 'dialogue')}"
         )
         head = ("as judged", "corrected", "of labels")
         say(f"{'':{NAME_COLUMNS}s}" + "".join(f"{text:>{COLUMNS}s}" for text in head))

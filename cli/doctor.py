@@ -98,7 +98,7 @@ def asked_of(flags: Flags, problems: "Sequence[Words]", *, is_sweep: bool) -> As
     try:
         return (*read(flags, problems), call)
     except UsageError as error:
-        whole = UsageError(error.said, hint=f"See {USAGE.partition(' [')[0]} --help.")
+        whole = UsageError(error.sentences, hint=f"See {USAGE.partition(' [')[0]} --help.")
         whole.call_settings(call)
         raise whole from error
 
@@ -125,7 +125,9 @@ def _whatever_the_opening(
     try:
         return look(replace(config, prompt=OPENING))
     except UsageError as error:
-        raise UsageError([one for one in error.said if not names_any(one, {"prompt"})]) from error
+        raise UsageError(
+            [one for one in error.sentences if not names_any(one, {"prompt"})]
+        ) from error
 
 
 def _of_run(flags: Flags, problems: "Sequence[Words]") -> Read:
@@ -156,7 +158,7 @@ def _targets(
             plan = prepare(replace(config, model=name), problems, flagged=flagged)
             targets.extend(targets_of(plan))
         except UsageError as error:
-            mistakes.update(dict.fromkeys(error.said))
+            mistakes.update(dict.fromkeys(error.sentences))
     if mistakes:
         raise UsageError([*mistakes])
     return targets

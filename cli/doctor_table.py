@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from socratic_bench.types import counted, in_digits
+from socratic_bench.types import in_digits, plural
 
 from . import terminal
 from .output import plain, say
@@ -77,7 +77,7 @@ def _about(model: "TargetEntry", answer: "CheckEntry") -> Iterator[str]:
 
 def _summary(document: "DoctorDocument") -> Iterator[str]:
     yield VERDICTS[document.status]
-    yield counted(len(document.models), "model")
+    yield plural(len(document.models), "model")
     for n, word in (
         (document.n_failed, "failed"),
         (document.n_warnings, "with a warning"),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from socratic_bench.documents.comparison import Changed, Figure, JudgingsDocument, JudgingsDryRun
-from socratic_bench.types import counted
+from socratic_bench.types import plural
 
 from .output import plain, say
 
@@ -19,10 +19,10 @@ def say_judgings(document: JudgingsDocument) -> None:
 def say_forecast(document: JudgingsDryRun) -> None:
     """A line for each juror, and one for all."""
     for one in document.jurors:
-        calls = counted(one.usage.calls, "call")
+        calls = plural(one.usage.calls, "call")
         say(plain(f"{one.model}: {calls}, {_usd(one.cost_usd)}"))
     low, high = _usd(document.low_usd), _usd(document.high_usd)
-    of = f"{counted(document.n_turns, 'turn')} of {counted(document.n_runs, 'run')}"
+    of = f"{plural(document.n_turns, 'turn')} of {plural(document.n_runs, 'run')}"
     say(f"expected {_usd(document.cost_usd)} ({low} to {high}) for {of}; no model was called")
 
 
@@ -35,9 +35,9 @@ def _lines(document: JudgingsDocument) -> Iterator[str]:
         if figure.n_runs and "." not in name:
             yield _row((name, *_figure(figure)))
     missing = document.n_runs - document.n_judged_runs
-    left = f", {counted(missing, 'run')} not to the end" if missing else ""
+    left = f", {plural(missing, 'run')} not to the end" if missing else ""
     yield (
-        f"{counted(document.n_judged_runs, 'run')} judged as {plain(document.name)}{left}, "
+        f"{plural(document.n_judged_runs, 'run')} judged as {plain(document.name)}{left}, "
         f"{_usd(document.cost_usd)}"
     )
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.documents import encode
 from socratic_bench.documents.encoding import plain_keys
-from socratic_bench.errors import BenchError, UsageError, in_short
+from socratic_bench.errors import BenchError, UsageError, shorten
 from socratic_bench.redaction import redact
 from socratic_bench.types import Json, clean
 
@@ -165,7 +165,7 @@ def say_error(error: "BenchError | ErrorEntry", tag: str = "") -> None:
     """What happened, why, and what to do next; `tag` says of which run."""
     if isinstance(error, UsageError) and len(error.problems) > 1:
         say(f"{tag}socratic-runner: {len(error.problems)} mistakes, nothing was called:")
-        for problem in in_short(error.problems):
+        for problem in shorten(error.problems):
             say(f"  - {plain(problem)}")
     else:
         say(f"{tag}socratic-runner: {plain(error.message)}")

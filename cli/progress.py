@@ -20,7 +20,7 @@ from socratic_bench.runs.context import Listener
 from socratic_bench.runs.resume import stored_words
 from socratic_bench.settings import CoreConfig
 from socratic_bench.turns import Turn, Unscored
-from socratic_bench.types import counted
+from socratic_bench.types import plural
 
 from . import terminal
 from .output import TOLD_AFTER_S, plain, say, say_live
@@ -220,7 +220,7 @@ def say_result(result: RunResult, benchmark: Benchmark, called: Callable[[str], 
     elif cut_short:
         say(f"{tag}{ended}: no turn was played")
     if any(place and place.curated for place in (result.folder, result.s3)):
-        words = stored_words(result.config, result.run_id, "show").told(called)
+        words = stored_words(result.config, result.run_id, "show").render(called)
         say(f"{tag}seen by: {plain(words)}")
 
 
@@ -263,20 +263,20 @@ def say_estimate(document: Mapping[str, Any]) -> None:
     """Print a dry run: a line for each role, and one for money and time with their range."""
     for role, usage in document["usage"].items():
         if usage["calls"]:
-            calls = counted(usage["calls"], "call")
+            calls = plural(usage["calls"], "call")
             say(
                 f"{role:8s} {calls:>10s}  {usage['input_tokens']:9,d} in  "
                 f"{usage['cache_read_tokens']:9,d} of it cached  {usage['output_tokens']:7,d} out"
             )
     for juror in document["jurors"] if len(document["jurors"]) > 1 else ():
         cost = _format_range(juror["cost_usd"], juror["low_usd"], juror["high_usd"], "USD", 4)
-        say(f"  {juror['model']}: {counted(juror['usage']['calls'], 'call')}, {cost}")
+        say(f"  {juror['model']}: {plural(juror['usage']['calls'], 'call')}, {cost}")
     low, high = document["low"], document["high"]
     total = document["cost"] and document["cost"]["total"]
     usd = _format_range(total and total["total_usd"], low["cost_usd"], high["cost_usd"], "USD", 4)
     span = (document["duration_seconds"], low["duration_seconds"], high["duration_seconds"])
     if document["end_reason"] == "budget":
-        say(f"the budget ends it after {counted(document['n_turns'], 'turn')}")
+        say(f"the budget ends it after {plural(document['n_turns'], 'turn')}")
     deadline = document["deadline"]
     if deadline and not deadline["covers_expected"]:
         say(f"the deadline of {deadline['deadline_s']:g} s comes before its end")
@@ -284,7 +284,7 @@ def say_estimate(document: Mapping[str, Any]) -> None:
 
 
 def _requests_made(sent: Mapping[str, int]) -> str:
-    requests = counted(sent["count_tokens"], "request")
+    requests = plural(sent["count_tokens"], "request")
     texts = {
         "count_tokens": f"tokens were asked for ({requests} of CountTokens)",
         "emulator_pace": "the endpoint was asked whether it is the emulator",

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from socratic_bench.types import counted
+from socratic_bench.types import plural
 
 from . import terminal
 from .output import plain, say
@@ -44,7 +44,7 @@ def _head(single: "Single") -> Iterator[str]:
     named = any(part is not None for part in run.stored.sample)
     sample = f"{views.sample} {plain(run.sample)}, " if named else ""
     what = "turn" if run.at("items") is None else "item"
-    length = f"{counted(run.stored.keys.n_turns, what)} ({run.at('end_reason')})"
+    length = f"{plural(run.stored.keys.n_turns, what)} ({run.at('end_reason')})"
     yield f"{sample}{length}, {_judge(single)}"
     known = {one.name: None for one in single.benchmark.metrics}
     metrics: Mapping[str, Any] = {**known, **(run.at("metrics") or {})}

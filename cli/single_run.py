@@ -142,7 +142,7 @@ def _say_outcome(result: RunResult, benchmark: Benchmark, flags: Flags) -> None:
 
 def _how_to_print_again(result: RunResult) -> str:
     if result.folder or result.s3:
-        command = stored_words(result.config, result.run_id).told(call_by_flags())
+        command = stored_words(result.config, result.run_id).render(call_by_flags())
         return f"Its artifacts are whole; print it: {command}"
     return "Nothing else keeps this run: give --output-dir next time."
 

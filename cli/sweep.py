@@ -73,7 +73,7 @@ def plan_of(flags: Flags, problems: "Sequence[Words]") -> "PlanFile":
     try:
         return read_plan_file(path)
     except UsageError as error:
-        raise UsageError([*problems, *error.said]) from error
+        raise UsageError([*problems, *error.sentences]) from error
 
 
 def call_by_flags() -> "Callable[[str], str]":

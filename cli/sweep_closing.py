@@ -9,7 +9,7 @@ from socratic_bench.documents.sweep import Group, Mean, SweepDocument
 from socratic_bench.statistics import agreement
 from socratic_bench.statistics.quantiles import is_available
 from socratic_bench.studies.sweep.means import danger
-from socratic_bench.types import counted
+from socratic_bench.types import plural
 
 from . import terminal
 from .output import plain, say
@@ -49,8 +49,8 @@ def _agreement(found: Mapping[str, Agreement]) -> Iterator[str]:
         return
     alpha = "" if score.alpha is None else f", alpha {score.alpha:.2f}"
     yield (
-        f"{counted(score.n_jurors, 'juror')} differ by {score.absolute_error:.2f} points on "
-        f"{counted(score.n_turns, 'turn')}{alpha}"
+        f"{plural(score.n_jurors, 'juror')} differ by {score.absolute_error:.2f} points on "
+        f"{plural(score.n_turns, 'turn')}{alpha}"
     )
     if not agreement.is_available():
         yield agreement.NO_ALPHA
@@ -85,7 +85,7 @@ def _dangers(groups: Sequence[Group], metric: str) -> Iterator[str]:
 
 
 def _parts(document: SweepDocument) -> Iterator[str]:
-    yield f"{document.n_completed} of {counted(document.n_cells, 'cell')} done"
+    yield f"{document.n_completed} of {plural(document.n_cells, 'cell')} done"
     if document.n_failed:
         yield f"{document.n_failed} failed"
     if document.n_missing:

@@ -11,7 +11,7 @@ from socratic_bench.errors import ENDINGS
 from socratic_bench.runs import CancelToken, in_time
 from socratic_bench.studies.sweep.forecast import forecast_sweep
 from socratic_bench.studies.sweep.request import SweepRequest
-from socratic_bench.types import JUDGE, counted
+from socratic_bench.types import JUDGE, plural
 
 from . import terminal
 from .arguments import Flags
@@ -36,7 +36,7 @@ def dry_run(
     error = document.error
     if error:
         n_cells = sum(one.n_cells for one in document.refused)
-        message = f"{counted(n_cells, 'cell')} would be refused. {error.message}"
+        message = f"{plural(n_cells, 'cell')} would be refused. {error.message}"
         error = replace(error, message=message)
     words, pretty = partial(say_estimate, document), bool(flags.get("pretty"))
     unwritten = print_document(document, words=words, quiet=quiet, error=error, pretty=pretty)
@@ -102,7 +102,7 @@ def _say_total(document: SweepDryRun) -> None:
         amount += f" ({_usd(low.cost_usd)} to {_usd(high.cost_usd)})"
     span = f"{duration(low.duration_seconds)} to {duration(high.duration_seconds)}"
     say(
-        f"{counted(document.n_cells, 'cell')}: expected {amount}, "
+        f"{plural(document.n_cells, 'cell')}: expected {amount}, "
         f"{duration(document.duration_seconds)} ({span}); no model was called"
     )
 

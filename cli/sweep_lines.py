@@ -4,7 +4,7 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from socratic_bench.types import counted
+from socratic_bench.types import plural
 
 from . import terminal
 from .output import plain, say, say_live
@@ -36,7 +36,7 @@ class LogDisplay:
         now = state.snapshot()
         self._tag, self._state, self._told_s = tag_of(sweep_id), state, now.elapsed_s
         ended = f", {now.n_ended} of them ended before" if now.n_ended else ""
-        cells, models = counted(now.n_cells, "cell"), counted(len(now.models), "model")
+        cells, models = plural(now.n_cells, "cell"), plural(len(now.models), "model")
         say(f"{sweep_id}: {cells} of {models}{ended}")
         self._start()
         self._ticker = threading.Thread(target=self._tick, name="display", daemon=True)

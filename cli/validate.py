@@ -50,7 +50,7 @@ def _checked(files: Sequence[str], benchmark: str | None) -> "ValidationDocument
 
 
 def _say(document: "ValidationDocument") -> None:
-    from socratic_bench.types import counted
+    from socratic_bench.types import plural
 
     from .output import plain, say
 
@@ -58,8 +58,8 @@ def _say(document: "ValidationDocument") -> None:
         _say_file(one)
     for line in document.problems:
         say(f"! {plain(line)}")
-    files = counted(len(document.files), "file")
-    say(f"{files}, {counted(document.n_problems, 'problem')}")
+    files = plural(len(document.files), "file")
+    say(f"{files}, {plural(document.n_problems, 'problem')}")
 
 
 def _say_file(one: "FileEntry") -> None:

@@ -1,4 +1,4 @@
-"""What can go wrong, each with its code, its end reason and its hint.
+"""Errors, each with its code, its end reason and its hint; and results of checks before a run.
 
 BenchError
 ├── UsageError        the request itself is wrong: every mistake found, before the first call
@@ -19,22 +19,21 @@ from msgspec import Struct
 from socratic_bench.redaction import redact
 from socratic_bench.types import Attempt, EndReason
 
-Status = Literal["completed", "partial", "failed"]
+RunStatus = Literal["completed", "partial", "failed"]
+MOST_SHOWN = 20  # mistakes of one command or file that are shown
+LONGEST_SHOWN = 1000  # characters of each
+# Masking needs the whole of a secret, even if only its beginning would be shown.
+_SEARCHED_CHARS = 20 * LONGEST_SHOWN
 
 
 class Ending(Struct, frozen=True):
-    """How a run is reported; one that is cut short is complete with fewer turns than wanted."""
+    """Status and exit code of a run that ended; `is_cut_short`: it has fewer turns than wanted."""
 
-    status: Status
+    status: RunStatus
     exit_code: int
     is_cut_short: bool = False
 
 
-# How many mistakes of one command or file are shown, and how many characters of each.
-MOST_SHOWN = 20
-LONGEST_SHOWN = 1000
-# Masking needs the whole of a secret, even if only its beginning would be shown.
-SEARCHED = 20 * LONGEST_SHOWN
 EXIT_GATE = 5
 # "failed" becomes "partial" once a turn has been played.
 ENDINGS: dict[EndReason, Ending] = {
@@ -59,10 +58,11 @@ ENDINGS: dict[EndReason, Ending] = {
 
 
 class Problem(Struct, frozen=True):
-    """A mistake, or a hint, in words in which settings stand by name: `{turns} is {value}`.
+    """A mistake or a hint whose text names settings in braces: `{turns} is {value}`.
 
-    What is no setting of these names is one of `values`. A `place`, such as a file, is told first.
-    Whoever shows it calls settings: the library by their fields, the command by their flags.
+    A name in braces that is no setting is one of `values`. A `place`, such as a file, is put before
+    the text. Whoever shows the text calls settings: the library by their fields, the command by
+    their flags.
     """
 
     text: str
@@ -76,12 +76,12 @@ class Problem(Struct, frozen=True):
     @property
     def settings(self) -> tuple[str, ...]:
         """The settings that it names, in order."""
-        known = dict(self.values)
+        values = dict(self.values)
         names = [name for _, name, _, _ in Formatter().parse(f"{self.place} {self.text}") if name]
-        return tuple(name for name in names if name not in known)
+        return tuple(name for name in names if name not in values)
 
-    def told(self, call: Callable[[str], str] = str) -> str:
-        """In words, with each setting as `call` has it."""
+    def render(self, call: Callable[[str], str] = str) -> str:
+        """The text with values put in, and each setting called as `call` does."""
         lead = f"{self.place}: " if self.place else ""
         return f"{lead}{self.text}".format_map(_Names(self.values, call))
 
@@ -98,23 +98,29 @@ class _Names(dict[str, Any]):
 Words = str | Problem  # a plain sentence, or one that names settings
 
 
-def followed(words: Words, more: str) -> Problem:
-    """The words, and a plain sentence behind them."""
+def with_sentence(words: Words, sentence: str) -> Problem:
+    """The words with a plain sentence after them."""
     if isinstance(words, str):
-        return Problem.of("{words} {more}", words=words, more=more)
-    return Problem(f"{words.text} {{more}}", (*words.values, ("more", more)), words.place)
+        return Problem.of("{words} {more}", words=words, more=sentence)
+    return Problem(f"{words.text} {{more}}", (*words.values, ("more", sentence)), words.place)
 
 
-def in_words(words: Words, call: Callable[[str], str] = str) -> str:
-    return words if isinstance(words, str) else words.told(call)
+def to_text(words: Words, call: Callable[[str], str] = str) -> str:
+    """The words with each setting called as `call` does."""
+    return words if isinstance(words, str) else words.render(call)
 
 
 class BenchError(Exception):
     """An error that the document reports.
 
-    `code` is a stable word for machines, `hint` says what to do next, `retryable` whether the same
-    command may succeed later, `end_reason` how the run ends by it. `attempts` are the requests of
-    the call that it ended, if it ended one, and `signal_number` is that of the signal behind it.
+    Attributes:
+        code: a stable word for machines.
+        end_reason: how a run ends by it.
+        retryable: whether the same command may succeed later.
+        attempts: the requests of the call that failed by it, if one did.
+        signal_number: the signal that caused it, if one did.
+        sentences: what it says; `message` is their text without secrets.
+        hints: what to do next; `hint` is their text.
     """
 
     code: str = "internal"
@@ -123,24 +129,25 @@ class BenchError(Exception):
     attempts: tuple[Attempt, ...] = ()
     signal_number: int | None = None
 
-    def __init__(self, *said: Words, hint: Words | None = None) -> None:
-        self.said = said
+    def __init__(self, *sentences: Words, hint: Words | None = None) -> None:
+        self.sentences = sentences
         self.hints: tuple[Words, ...] = () if hint is None else (hint,)
         self.call_settings(str)
 
     def call_settings(self, call: Callable[[str], str]) -> None:
-        """Have it name settings as `call` does, such as by their flags."""
+        """Have its texts name settings as `call` does, such as by their flags."""
         self._call = call
-        # The same mistake may be found in more than one place.
-        self._tell(tuple(dict.fromkeys(in_words(words, call) for words in self.said)))
+        # The same mistake may be found in several places.
+        texts = dict.fromkeys(to_text(words, call) for words in self.sentences)
+        self._set_message(tuple(texts))
         self.args = (self.message,)
 
-    def _tell(self, sentences: tuple[str, ...]) -> None:
-        self.message = redact(" ".join(sentences))
+    def _set_message(self, texts: tuple[str, ...]) -> None:
+        self.message = redact(" ".join(texts))
 
     @property
     def hint(self) -> str | None:
-        return redact(" ".join(in_words(words, self._call) for words in self.hints)) or None
+        return redact(" ".join(to_text(words, self._call) for words in self.hints)) or None
 
     @hint.setter
     def hint(self, words: Words | None) -> None:
@@ -152,79 +159,82 @@ class BenchError(Exception):
         return 128 + number if number else ENDINGS[self.end_reason].exit_code
 
     def copied(self) -> Self:
-        """The same error as an object of its own, for another run to add its hints to."""
-        copied = self.__class__.__new__(self.__class__, *self.args)
-        copied.__dict__.update(self.__dict__)
-        return copied
+        """A copy, for another run to add its hints to."""
+        copy = self.__class__.__new__(self.__class__, *self.args)
+        copy.__dict__.update(self.__dict__)
+        return copy
 
 
 class UsageError(BenchError):
-    """What is asked for is wrong; `problems` has a sentence each, those shown without secrets."""
+    """The request itself is wrong.
+
+    `problems` has the text of each mistake; the first `MOST_SHOWN` are shortened and masked.
+    """
 
     code = "usage"
     end_reason: EndReason = "usage"
 
-    def __init__(self, said: Sequence[Words], *, hint: Words | None = None) -> None:
-        super().__init__(*said, hint=hint)
+    def __init__(self, sentences: Sequence[Words], *, hint: Words | None = None) -> None:
+        super().__init__(*sentences, hint=hint)
 
-    def _tell(self, sentences: tuple[str, ...]) -> None:
-        shown = in_short(sentences)
-        self.problems = (*shown[:MOST_SHOWN], *sentences[MOST_SHOWN:])
-        self.message = " ".join(shown)
-
-
-def in_short(problems: Sequence[str]) -> tuple[str, ...]:
-    """The first mistakes as they may be shown, and how many there are besides."""
-    shown = tuple(map(_one_shown, problems[:MOST_SHOWN]))
-    rest = len(problems) - MOST_SHOWN
-    return (*shown, f"And {rest} more.") if rest > 0 else shown
+    def _set_message(self, texts: tuple[str, ...]) -> None:
+        lines = shorten(texts)
+        self.problems = (*lines[:MOST_SHOWN], *texts[MOST_SHOWN:])
+        self.message = " ".join(lines)
 
 
-def _one_shown(problem: str) -> str:
-    text = redact(problem[:SEARCHED])
+def shorten(problems: Sequence[str]) -> tuple[str, ...]:
+    """The first `MOST_SHOWN` mistakes, shortened and masked, and how many more there are."""
+    lines = tuple(map(_shorten_problem, problems[:MOST_SHOWN]))
+    n_more = len(problems) - MOST_SHOWN
+    return (*lines, f"And {n_more} more.") if n_more > 0 else lines
+
+
+def _shorten_problem(problem: str) -> str:
+    text = redact(problem[:_SEARCHED_CHARS])
     return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"
 
 
 class Mistakes:
-    """Gathers what is wrong: a `UsageError` raised in `with mistakes:` ends nothing else."""
+    """Collects mistakes: a `UsageError` raised in `with mistakes:` is added, and not raised."""
 
-    def __init__(self, said: Iterable[Words] = ()) -> None:
-        self.said = [*said]
+    def __init__(self, sentences: Iterable[Words] = ()) -> None:
+        self.sentences = [*sentences]
         self._hints: list[Words] = []
 
     def __enter__(self) -> None:
-        """Raises nothing."""
+        """Does nothing."""
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
         if not isinstance(error, UsageError):
             return False
-        self.said += error.said  # the same one twice is told once, see `call_settings`
-        self._hints += [one for one in error.hints if one not in self._hints]
+        self.sentences += error.sentences  # `call_settings` leaves out repeated ones
+        self._hints += [hint for hint in error.hints if hint not in self._hints]
         return True
 
-    def error(self, usual: Words | None = None) -> UsageError:
-        """With every mistake, and with the hints that came with them, or else the `usual`."""
-        error = UsageError(self.said, hint=usual)
+    def error(self, default_hint: Words | None = None) -> UsageError:
+        """An error with all mistakes and their hints, or else with the default hint."""
+        error = UsageError(self.sentences, hint=default_hint)
         error.hints = (*self._hints,) or error.hints
         return error
 
 
 class DamagedJournalError(UsageError):
-    """What should be a run's journal does not begin like one; nothing of it was used or changed."""
+    """A file is no journal of a run, by its beginning; nothing of it was used or changed."""
 
 
 class ModelError(BenchError):
-    """A model call failed, for now if `retryable`; `retry_after_s`: the wait that was asked for."""
+    """A model call failed. `retry_after_s` is the wait that the service asked for."""
 
     def __init__(
         self,
-        *said: Words,
+        *sentences: Words,
         code: str,
         end_reason: EndReason,
         retryable: bool = False,
         hint: Words | None = None,
     ) -> None:
-        super().__init__(*said, hint=hint)
+        super().__init__(*sentences, hint=hint)
         self.code = code
         self.end_reason = end_reason
         self.retryable = retryable
@@ -232,7 +242,7 @@ class ModelError(BenchError):
 
 
 class ArtifactError(BenchError):
-    """A store refused or lost its connection; `retryable` says whether a later try may pass."""
+    """A store refused something, or its connection was lost."""
 
     code = "artifacts"
     end_reason: EndReason = "artifacts"
@@ -240,15 +250,15 @@ class ArtifactError(BenchError):
 
 
 class LeaseLostError(ArtifactError):
-    """Another process holds this run now: only that one goes on with it."""
+    """Another process has taken over this run; this one must stop."""
 
 
 class StoreOutageError(ArtifactError):
-    """The store cannot be reached, or fails for now: the same write may pass when it is back."""
+    """The store cannot be reached, or fails for now; the same write may succeed later."""
 
 
 class StoreDeniedError(ArtifactError):
-    """The store refuses this to the credentials in use: what it holds stays unknown."""
+    """The store denies access to the credentials in use, so its content is unknown."""
 
 
 class Stopped(BenchError):  # noqa: N818 -- an order to end, not a fault
@@ -271,26 +281,26 @@ class Stopped(BenchError):  # noqa: N818 -- an order to end, not a fault
 
     @classmethod
     def by_signal(cls, number: int, sentence: str, *, hint: str) -> "Stopped":
-        """The order of a signal; the sentence has a room `{signal}` for its number and name."""
-        name = next((f" ({one.name})" for one in Signals if one == number), "")
+        """A stop by a signal; `{signal}` in the sentence stands for its number and name."""
+        name = next((f" ({signal.name})" for signal in Signals if signal == number), "")
         message = sentence.format(signal=f"signal {number}{name}")
         return cls(message, end_reason="interrupted", hint=hint, signal_number=number)
 
     @classmethod
-    def of(cls, ended: BenchError) -> "Stopped":
-        """A copy of what ended the run, for one call to raise with its own `attempts`."""
-        number = ended.signal_number
-        stopped = cls(ended.message, end_reason=ended.end_reason, signal_number=number)
-        stopped.hints = ended.hints
+    def of(cls, error: BenchError) -> "Stopped":
+        """A copy of the error that ended the run, for one call to raise with its own `attempts`."""
+        number = error.signal_number
+        stopped = cls(error.message, end_reason=error.end_reason, signal_number=number)
+        stopped.hints = error.hints
         return stopped
 
 
 class InternalError(BenchError):
-    """A defect of this program. Names the exception; never carries secrets or model text."""
+    """A defect of this program; it names the exception, and holds no secrets or model text."""
 
     @classmethod
     def of(cls, defect: Exception) -> "InternalError":
-        """What a run or a command ends by when something was raised that nobody expected."""
+        """The error of an unexpected exception, which is kept as its cause."""
         error = cls(
             f"A defect in this program: {type(defect).__name__}.",
             hint=Problem.of("Run again with {debug} for the traceback, and report it."),
@@ -299,8 +309,8 @@ class InternalError(BenchError):
         return error
 
 
-# `warning`: a run works, and not quite as somebody may expect. `unknown`: it could not be told, or
-# what is lacking is not needed. `failed`: a run would fail by it.
+# `warning`: a run works, but maybe not as expected. `unknown`: it could not be checked, or a run
+# does not need it. `failed`: a run would fail.
 CheckStatus = Literal["ok", "warning", "unknown", "failed"]
 CheckName = Literal[
     "credentials",
@@ -323,7 +333,7 @@ CheckName = Literal[
 
 
 class CheckResult(Struct, frozen=True, kw_only=True):
-    """What came of a look at `subject`; `code` and `hint` are those of an error."""
+    """The result of checking `subject` before a run; `code` and `hint` are those of an error."""
 
     check: CheckName
     status: CheckStatus
@@ -334,20 +344,20 @@ class CheckResult(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, check: CheckName, status: CheckStatus, subject: str, error: BenchError) -> Self:
-        """What an error says of it."""
+        """The result that an error gives."""
         return cls(
             check=check,
             status=status,
             subject=subject,
-            message=message_about(subject, error),
+            message=message_without_subject(subject, error),
             code=error.code,
             hint=error.hints[0] if error.hints else None,
         )
 
 
-def message_about(subject: str, error: BenchError) -> str:
-    """What an error says of a subject, which it may name first, as words of their own."""
-    first, *rest = error.said or ("",)
-    if not rest or first not in (subject, f"{subject}:"):
+def message_without_subject(subject: str, error: BenchError) -> str:
+    """The error's message, without the subject where it begins with that."""
+    first, *sentences = error.sentences or ("",)
+    if not sentences or first not in (subject, f"{subject}:"):
         return error.message
-    return redact(" ".join(map(in_words, rest)))
+    return redact(" ".join(map(to_text, sentences)))

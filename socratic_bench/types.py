@@ -95,7 +95,7 @@ def clean(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def counted(number: int, one: str, more: str = "") -> str:
+def plural(number: int, one: str, more: str = "") -> str:
     """A number with what it counts: 1 turn, 2 turns; `more` where an s does not do."""
     return f"{number} {one if number == 1 else more or f'{one}s'}"
 

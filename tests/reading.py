@@ -38,7 +38,7 @@ def sources(
 def read_in(given: Sources) -> tuple[RunConfig, tuple[str, ...]]:
     """What the command reads, with its mistakes in its own words."""
     config, misread = read_config(RunConfig, given)
-    return config, tuple(problem.told(CALL) for problem in misread)
+    return config, tuple(problem.render(CALL) for problem in misread)
 
 
 def read(**flags: Any) -> tuple[RunConfig, tuple[str, ...]]:

@@ -387,4 +387,4 @@ def test_a_kms_key_is_an_id_an_alias_or_an_arn(key):
 def test_what_is_no_kms_key_is_a_mistake(key):
     (problem,) = replace(CONFIG, s3_bucket="bucket", s3_kms_key_id=key).problems()
 
-    assert repr(key) in problem.told()
+    assert repr(key) in problem.render()

@@ -201,7 +201,7 @@ def test_a_request_larger_than_the_target_is_sent_alone_and_told_of():
     problem = targets.problem(MODEL, "us-east-1", 2000)
     assert problem is not None
     assert (
-        problem.told()
+        problem.render()
         == "max_tokens of 2000 is more than the 1000 tokens a minute that are the target of m."
     )
     assert targets.problem(MODEL, "us-east-1", 1000) is None

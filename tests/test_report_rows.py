@@ -88,7 +88,7 @@ def test_every_mistake_is_told_at_once(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(UsageError) as found:
         rows_of(tmp_path / "empty", tmp_path / "none")
-    assert [*map(str, found.value.said)] == [
+    assert [*map(str, found.value.sentences)] == [
         f"{tmp_path}/empty has no complete run (curated/runs/*.json).",
         f"There is no file or folder {tmp_path}/none.",
     ]

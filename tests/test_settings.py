@@ -56,7 +56,7 @@ def read(*, environ: dict[str, str] | None = None, **flags: Any) -> tuple[Any, l
         offline_models=lambda: (),
     )
     config, problems = read_config(BOTH, sources)
-    return config, [problem.told(flag_names((BOTH,))) for problem in problems]
+    return config, [problem.render(flag_names((BOTH,))) for problem in problems]
 
 
 def test_what_is_made_of_the_table_is_what_it_would_be_made_of_it_now(monkeypatch):
@@ -99,7 +99,7 @@ class TestAnotherBenchmark:
             region="us-east-1",
         )
         (problem,) = replace(config, closeness=1.5).problems()
-        assert problem.told() == "closeness is 1.5, but must lie in 0..1."
+        assert problem.render() == "closeness is 1.5, but must lie in 0..1."
 
     @pytest.mark.parametrize(
         ("flags", "said"),
@@ -134,7 +134,7 @@ class TestAnotherBenchmark:
     def test_so_is_a_value_of_the_library_s_user(self):
         (problem,) = BOTH(model="m", region="us-east-1", answers="a.json").problems()
 
-        assert problem.told() == "answers is a setting of exact, but socratic is to be played."
+        assert problem.render() == "answers is a setting of exact, but socratic is to be played."
 
     def test_a_setting_that_two_declare_alike_belongs_to_both(self):
         class Same(CoreConfig, frozen=True, kw_only=True):
@@ -245,7 +245,7 @@ def test_a_value_of_another_type_is_a_mistake_like_all_others(given, said):
     config: Any = RunConfig(**{**LIBRARY, "max_attempts": 0, **given})
     others = ("max_attempts is 0, but must lie in 1..100.",)
 
-    assert tuple(problem.told() for problem in config.problems()) == (said, *others)
+    assert tuple(problem.render() for problem in config.problems()) == (said, *others)
     with pytest.raises(UsageError) as refused:
         play(config)
     assert refused.value.problems == (said, *others)
@@ -307,7 +307,7 @@ def _mistakes(config: RunConfig) -> UsageError:
 def test_what_a_user_wrote_is_not_taken_for_a_setting():
     problem = Problem.of("{turns} is {word!r}.", word="{model} {} {0!x}")
 
-    assert problem.told(str.upper) == "TURNS is '{model} {} {0!x}'."
+    assert problem.render(str.upper) == "TURNS is '{model} {} {0!x}'."
     assert problem.settings == ("turns",)
 
 

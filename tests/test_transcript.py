@@ -36,7 +36,7 @@ def write(folder: Path, content: Any, name: str = "talk.json") -> str:
 def problems_of(path: str, n_turns: int | None = None) -> tuple[str, ...]:
     with pytest.raises(UsageError) as caught:
         read_transcript(path, n_turns)
-    return caught.value.said
+    return caught.value.sentences
 
 
 def recorded(turn: dict[str, str]) -> RecordedTurn:
@@ -173,7 +173,7 @@ def test_a_file_that_is_missing_is_told(tmp_path):
 def test_more_turns_than_there_are_cannot_be_replayed(tmp_path):
     (problem,) = problems_of(write(tmp_path, {"turns": TALK}), 3)
 
-    assert problem.told().endswith("turns: it has 2, but transcript_turns asks for 3.")
+    assert problem.render().endswith("turns: it has 2, but transcript_turns asks for 3.")
 
 
 def test_a_folder_without_turns_or_with_a_gap_is_refused(tmp_path):

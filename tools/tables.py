@@ -104,7 +104,7 @@ def _kinds_of_errors() -> Iterator[str]:
     call = flag_names((RunConfig,))
     for name, one in ERROR_KINDS.items():
         retried, billed = ("yes" if is_so else "no" for is_so in (one.retried, one.maybe_billed))
-        meaning = Problem(one.meaning).told(call)
+        meaning = Problem(one.meaning).render(call)
         yield f"| `{name}` | {meaning} | {retried} | {billed} | `{one.end_reason}` |"
 
 

@@ -187,7 +187,7 @@ def _print(
 
 
 def _say_verified(document: "DatasetVerification") -> None:
-    from socratic_bench.types import counted
+    from socratic_bench.types import plural
 
     from ..output import plain, say
 
@@ -195,7 +195,7 @@ def _say_verified(document: "DatasetVerification") -> None:
         for one in row.findings:
             call = "" if one.case is None else f", call {one.case + 1}"
             say(f"{plain(row.id)}: {one.program}{call}: {plain(one.message)}")
-    say(f"{counted(len(document.rows), 'row')}, {document.n_wrong} wrong")
+    say(f"{plural(len(document.rows), 'row')}, {document.n_wrong} wrong")
     _say_open(document.isolation)
 
 

@@ -69,7 +69,7 @@ def _check(files: Sequence[str], *, quiet: bool) -> int:
 
 
 def _say_report(report: "Report") -> None:
-    from socratic_bench.types import counted
+    from socratic_bench.types import plural
 
     from ..output import say
 
@@ -78,7 +78,7 @@ def _say_report(report: "Report") -> None:
     _say_lines(report.problems)
     for name, counts in (("families", report.families), ("ages", report.ages)):
         say(f"{name}: {', '.join(f'{word} {count}' for word, count in counts.items())}")
-    say(f"{counted(len(report.checked), 'scenario')}, {counted(report.n_problems, 'problem')}")
+    say(f"{plural(len(report.checked), 'scenario')}, {plural(report.n_problems, 'problem')}")
 
 
 def _say_checked(one: "Checked") -> None:
@@ -92,9 +92,9 @@ def _say_checked(one: "Checked") -> None:
 
 
 def _say_lines(lines: Sequence[str]) -> None:
-    from socratic_bench.errors import in_short
+    from socratic_bench.errors import shorten
 
     from ..output import plain, say
 
-    for line in in_short(lines):
+    for line in shorten(lines):
         say(f"  - {plain(line)}")

@@ -10,7 +10,7 @@ from socratic_bench.documents.cost import Billing, CostEntry
 from socratic_bench.documents.document import Place
 from socratic_bench.documents.judge_status import StoredCalibration
 from socratic_bench.documents.usage import RoleUsage
-from socratic_bench.errors import ENDINGS, EXIT_GATE, BenchError, Status
+from socratic_bench.errors import ENDINGS, EXIT_GATE, BenchError, RunStatus
 from socratic_bench.ports.benchmark import Metrics, Sample
 from socratic_bench.ports.parts import Parts
 from socratic_bench.settings import CoreConfig
@@ -61,7 +61,7 @@ class EndedRun(Struct, frozen=True, kw_only=True):
     sdk_version: str
 
     @property
-    def status(self) -> Status:
+    def status(self) -> RunStatus:
         status = ENDINGS[self.end_reason].status
         return "partial" if status == "failed" and self.n_turns else status
 

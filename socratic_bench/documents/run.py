@@ -32,7 +32,7 @@ from socratic_bench.documents.inputs import Inputs
 from socratic_bench.documents.judge import JudgeEntry
 from socratic_bench.documents.turn import TurnEntry
 from socratic_bench.documents.usage import ActorLatency, ActorUsage, RoleUsage
-from socratic_bench.errors import BenchError, Status
+from socratic_bench.errors import BenchError, RunStatus
 from socratic_bench.ports.parts import Part, Parts
 from socratic_bench.settings import CoreConfig, Gate
 from socratic_bench.types import EndReason, Json, doc
@@ -126,7 +126,7 @@ class RunDocument(Document, frozen=True, kw_only=True):
 
     kind: Literal["run"] = "run"
     run_id: RunIdEntry = None
-    status: Annotated[Status, doc("whether the run was completed")]
+    status: Annotated[RunStatus, doc("whether the run was completed")]
     benchmark: BenchmarkName
     model: ModelEntry
     sample: SampleEntry = field(name="*sample", default_factory=Part)
@@ -250,7 +250,7 @@ class RunDocument(Document, frozen=True, kw_only=True):
             status="failed",
             benchmark=benchmark,
             model=(config and config.model) or None,
-            sample=parts.sample.asked(config) if config else parts.sample(),
+            sample=parts.sample.of_config(config) if config else parts.sample(),
             prompt=(config and config.prompt) or None,
             headline=parts.headline(),
             metrics=parts.metrics(),

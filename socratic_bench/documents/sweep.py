@@ -21,7 +21,7 @@ from socratic_bench.documents.document import (
 from socratic_bench.documents.jury import Agreement
 from socratic_bench.documents.run import Timestamps
 from socratic_bench.documents.usage import ActorUsage, ModelThroughput
-from socratic_bench.errors import Status
+from socratic_bench.errors import RunStatus
 from socratic_bench.ports.parts import Exposure
 from socratic_bench.types import EndReason, doc
 
@@ -48,7 +48,7 @@ class CellRow(Struct, frozen=True, kw_only=True):
     axes: AxisValues
     repeat: Repeat
     seed: Annotated[Seed, doc("of its run")]
-    status: Annotated[Status, doc("whether its run was played to its end")]
+    status: Annotated[RunStatus, doc("whether its run was played to its end")]
     end_reason: Annotated[EndReason, doc("how its run ended")]
     exit_code: Annotated[int, Meta(ge=0, le=255, description="what run would have left with")]
     metrics: Annotated[
@@ -172,7 +172,7 @@ class SweepDocument(Struct, frozen=True, kw_only=True):
     kind: Literal["sweep"] = "sweep"
     schema_version: Version = SCHEMA_VERSION
     sweep_id: Annotated[SweepId | None, doc("null if no sweep came to be")] = None
-    status: Annotated[Status, doc("completed: no cell is missing, none has failed")]
+    status: Annotated[RunStatus, doc("completed: no cell is missing, none has failed")]
     benchmark: BenchmarkName
     primary_metric: Annotated[
         PrimaryMetric | None, doc("by which groups are ordered, the best first")

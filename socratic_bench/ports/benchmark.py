@@ -243,7 +243,7 @@ class Benchmark(Protocol):
     def prepare(self, config: CoreConfig) -> Episode:
         """Read all that an episode needs. Raises `UsageError` with every mistake."""
 
-    def rubric_named(self, name: str) -> Rubric:
+    def find_rubric(self, name: str) -> Rubric:
         """One that judges can be held to, by its edition or file. Raises `UsageError`."""
         raise UsageError([f"The benchmark {self.name} has no rubric {name!r}."])
 

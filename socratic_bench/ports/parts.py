@@ -40,7 +40,7 @@ class Part(Struct, frozen=True, kw_only=True):
         return cls()
 
     @classmethod
-    def asked(cls, config: CoreConfig) -> Self:
+    def of_config(cls, config: CoreConfig) -> Self:
         """The part of a run that never came to be, as far as its configuration tells it."""
         del config
         return cls()
@@ -106,10 +106,12 @@ class BenchmarkSpec(Struct, frozen=True, kw_only=True):
         """The model that is asked for, by role; `None` where none takes part. A jury's ids are
         joined by "+".
         """
-        asked = self.asked_models(config, is_judged=is_judged)
+        asked = self.requested_models(config, is_judged=is_judged)
         return {role: "+".join(models) or None for role, models in asked.items()}
 
-    def asked_models(self, config: CoreConfig, *, is_judged: bool) -> dict[Role, tuple[str, ...]]:
+    def requested_models(
+        self, config: CoreConfig, *, is_judged: bool
+    ) -> dict[Role, tuple[str, ...]]:
         """The ids that are asked for, by role: none, one, or those of all jurors."""
         named = {actor.name: getattr(config, actor.setting, None) for actor in self.actors}
         models = {role: (model,) if model else () for role, model in named.items()}

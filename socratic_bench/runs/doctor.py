@@ -27,7 +27,7 @@ from socratic_bench.errors import (
     ModelError,
     Problem,
     Stopped,
-    in_words,
+    to_text,
 )
 from socratic_bench.models.cancel_token import CancelToken
 from socratic_bench.models.providers import load_provider
@@ -94,7 +94,7 @@ def _early_end(report: Report) -> BenchError | None:
     if error.end_reason == "budget":
         told.hint = Problem.of("Raise {max_cost_usd}.")
     elif error.end_reason == "deadline":
-        told.said = ("The deadline passed before everything was looked at.",)
+        told.sentences = ("The deadline passed before everything was looked at.",)
         told.hint = Problem.of("Raise {deadline_s}.")
     return told
 
@@ -108,7 +108,7 @@ def _status(
 
 
 def _entry(finding: CheckResult, call: Callable[[str], str]) -> CheckEntry:
-    hint = redact(in_words(finding.hint, call)) if finding.hint else None
+    hint = redact(to_text(finding.hint, call)) if finding.hint else None
     return CheckEntry.of(finding, hint=hint)
 
 

@@ -92,7 +92,7 @@ def targets_of(plan: Plan) -> list[Target]:
             request=_request(plan.benchmark, role, plan.config),
             prices=plan.prices,
         )
-        for role, asked in plan.asked_models.items()
+        for role, asked in plan.requested_models.items()
         for model_id in asked
     ]
 

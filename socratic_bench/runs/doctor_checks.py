@@ -16,7 +16,7 @@ from socratic_bench.errors import (
     StoreOutageError,
     UsageError,
     Words,
-    message_about,
+    message_without_subject,
 )
 from socratic_bench.ports.provider import Quota
 from socratic_bench.retrying import RetryPolicy
@@ -25,7 +25,7 @@ from socratic_bench.settings import CoreConfig
 from socratic_bench.storage.keys import trial_key
 from socratic_bench.storage.s3 import S3Store
 from socratic_bench.storage.stores import open_bucket, open_folder
-from socratic_bench.types import Completion, ToolUse, counted
+from socratic_bench.types import Completion, ToolUse, plural
 
 # Failures of the service by which nothing is known of the model: the same call may pass later.
 PASSING = ("throttled", "not_ready", "server_error", "model_timeout", "model_error")
@@ -60,7 +60,7 @@ def _answer(asked: CalledTarget) -> CheckResult:
     throttled = n_throttled(asked)
     said = f"answered in {asked.completion.latency_ms:.0f} ms"
     if throttled:
-        said += f", after {counted(throttled, 'request')} that the quota refused"
+        said += f", after {plural(throttled, 'request')} that the quota refused"
     return _finding(asked, "answer", "ok", said)
 
 
@@ -69,7 +69,7 @@ def _unanswered(asked: CalledTarget, error: BenchError) -> CheckResult:
     if isinstance(error, Stopped):
         return _stopped(asked, error)
     status: CheckStatus = "unknown" if code in PASSING else "failed"
-    said = message_about(asked.target.model_id, error)
+    said = message_without_subject(asked.target.model_id, error)
     hint = _SLOWER if code == THROTTLED else next(iter(error.hints), None)
     return _finding(asked, "answer", status, said, code=code, hint=hint)
 

@@ -20,7 +20,7 @@ from socratic_bench.runs.prepare import Plan
 from socratic_bench.runs.resume import StartedRun, add_resume_hints
 from socratic_bench.runs.stores import RunStores
 from socratic_bench.turns import ClosingResult, Turn, Unscored
-from socratic_bench.types import CONTEXT_WINDOW, counted
+from socratic_bench.types import CONTEXT_WINDOW, plural
 
 # How long a run that was told to end still waits for pending writes. All such waits together are
 # shorter than the two seconds after a signal.
@@ -285,6 +285,6 @@ def _unmeasured_notice(unmeasured: Mapping[int, str]) -> str:
     more = ", ..." if len(unmeasured) > MOST_SHOWN else ""
     kinds = ", ".join(sorted({*unmeasured.values()}))
     return (
-        f"{counted(len(unmeasured), 'turn')} could not be measured ({kinds}), and metrics are "
+        f"{plural(len(unmeasured), 'turn')} could not be measured ({kinds}), and metrics are "
         f"without: {turns}{more}."
     )

@@ -7,7 +7,7 @@ from socratic_bench.errors import BenchError, ModelError, Problem, Stopped
 from socratic_bench.ports.benchmark import Metrics
 from socratic_bench.settings import Gate
 from socratic_bench.turns import Rubric, Turn, Unscored
-from socratic_bench.types import counted
+from socratic_bench.types import plural
 
 # A short run does not fail by a single slip of the judge.
 ALLOWED_UNJUDGED = 1
@@ -104,4 +104,4 @@ def _coverage_failure(minimum: float, *, n_turns: int, n_judged: int) -> str | N
 
 
 def _unjudged_message(outcomes: Sequence[Unscored]) -> str:
-    return f"{counted(len(outcomes), 'turn')} could not be judged. {outcomes[0].message}"
+    return f"{plural(len(outcomes), 'turn')} could not be judged. {outcomes[0].message}"

@@ -88,9 +88,9 @@ class Plan(Struct, frozen=True):
         return self.benchmark.cast.models(self.config, is_judged=self.rubric is not None)
 
     @property
-    def asked_models(self) -> Mapping[Role, tuple[str, ...]]:
+    def requested_models(self) -> Mapping[Role, tuple[str, ...]]:
         """The models of each role: none, one, or a jury's."""
-        return self.benchmark.cast.asked_models(self.config, is_judged=self.rubric is not None)
+        return self.benchmark.cast.requested_models(self.config, is_judged=self.rubric is not None)
 
     @property
     def speakers(self) -> Mapping[Role, str]:
@@ -216,7 +216,7 @@ def unknown_prices(
     if not config.max_cost_usd or config.max_cost_usd < 0:
         return  # no bound, or a mistake of its own
     table = table or builtin_prices()
-    models = cast.asked_models(config, is_judged=is_judged)
+    models = cast.requested_models(config, is_judged=is_judged)
     for actor in cast.everyone:
         tiers = cast.tier(actor.name, config).names
         for model in models[actor.name]:
@@ -266,7 +266,7 @@ def _attempt(mistakes: list[Words], read: Callable[[], Result]) -> Result | None
     try:
         return read()
     except UsageError as error:
-        mistakes.extend(error.said)
+        mistakes.extend(error.sentences)
         return None
 
 
@@ -274,7 +274,7 @@ def _provider_problems(config: RunConfig) -> Iterator[Words]:
     try:
         yield from load_provider(config.provider).problems(config)
     except UsageError as error:
-        yield from error.said
+        yield from error.sentences
 
 
 def _gate_problems(

@@ -39,7 +39,7 @@ from socratic_bench.storage.stores import (
     open_bucket,
     owner,
 )
-from socratic_bench.types import JUDGE, counted
+from socratic_bench.types import JUDGE, plural
 from socratic_bench.version import VERSION as RUNNER_VERSION
 
 # Clocks of two machines differ by less.
@@ -116,7 +116,7 @@ def start_run(context: RunContext, stores: RunStores, entries: Sequence[Entry]) 
     context.usage_tracker.take_over(replay_log, context.plan.models)
     if replay_log.n_answers:
         context.listener.on_notice(
-            f"{counted(replay_log.n_answers, 'call')} of {context.run_id} answered before: "
+            f"{plural(replay_log.n_answers, 'call')} of {context.run_id} answered before: "
             "taken over, and not made again."
         )
     return StartedRun(
@@ -301,8 +301,8 @@ class _Acquisition(Struct, frozen=True):
             if acquired.replay_log.turns <= plan.config.turns:
                 return self._with_process(acquired)
             self.context.listener.on_notice(
-                f"{run_id} is passed over: it has {counted(acquired.replay_log.turns, 'turn')}, "
-                f"and {counted(plan.config.turns, 'is', 'are')} asked for."
+                f"{run_id} is passed over: it has {plural(acquired.replay_log.turns, 'turn')}, "
+                f"and {plural(plan.config.turns, 'is', 'are')} asked for."
             )
             acquired.journal.close()
         return None
@@ -319,8 +319,8 @@ class _Acquisition(Struct, frozen=True):
         problems = [*Identity(header.identity).differences(plan.identity)]
         if plan.config.turns < n_turns:
             problems.append(
-                f"The run has {counted(n_turns, 'turn')}, which may become more, "
-                f"but {counted(plan.config.turns, 'is', 'are')} asked for."
+                f"The run has {plural(n_turns, 'turn')}, which may become more, "
+                f"but {plural(plan.config.turns, 'is', 'are')} asked for."
             )
         if problems:
             acquired.journal.close()

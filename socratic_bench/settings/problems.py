@@ -14,7 +14,7 @@ from socratic_bench.settings.core import CoreConfig
 from socratic_bench.settings.files import MAX_TEXT_BYTES
 from socratic_bench.settings.reader import BEDROCK, foreign_problem
 from socratic_bench.settings.table import convert_values, settings_of_other_benchmarks, table
-from socratic_bench.types import counted, is_text
+from socratic_bench.types import is_text, plural
 
 _ARN = r"arn:aws[\w-]*:bedrock:(?P<region>[a-z0-9-]*):\d*:[\w.-]+/.+"
 _ROLE_ARN = r"arn:aws[\w-]*:iam::\d{12}:role/.+"
@@ -126,7 +126,7 @@ def _jury_problems(config: CoreConfig) -> Iterator[Problem]:
     if isinstance(config.judge_model, tuple) and not jurors:
         yield Problem.of("{judge_model} names nobody: leave it out with {no_judge}.")
     if config.quorum is not None and config.quorum > len(jurors):
-        size = counted(len(jurors), "juror") if jurors else "nobody"
+        size = plural(len(jurors), "juror") if jurors else "nobody"
         yield Problem.of(
             "{quorum} is {needed}, but {size} could vote.", needed=config.quorum, size=size
         )

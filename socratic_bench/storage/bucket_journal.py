@@ -32,7 +32,7 @@ from socratic_bench.storage.delivery import Delivery, with_retries
 from socratic_bench.storage.keys import RunKeys, index_of
 from socratic_bench.storage.lease import Lease, LeaseTerms
 from socratic_bench.storage.s3 import Bucket, Stored
-from socratic_bench.types import counted
+from socratic_bench.types import plural
 
 READERS = 8
 # If S3 is further behind than this, requests no longer wait until they are noted there.
@@ -339,7 +339,7 @@ class ChainedEntries(Struct):
 def _repair_message(sequence: int, fault: str, sequences: Iterable[int]) -> str:
     """The sentence about the entry at which the chain breaks off."""
     n_behind = sum(1 for number in sequences if number > sequence)
-    behind = counted(n_behind, "entry behind it was", "entries behind it were")
+    behind = plural(n_behind, "entry behind it was", "entries behind it were")
     sentence = f"Entry {sequence} of the journal {fault}."
     return f"{sentence} {behind} left out." if n_behind else sentence
 

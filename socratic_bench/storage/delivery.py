@@ -18,7 +18,7 @@ from socratic_bench.errors import ArtifactError, Problem, StoreOutageError
 from socratic_bench.ports.store import ArtifactStore, StoredObject
 from socratic_bench.retrying import RetryPolicy
 from socratic_bench.settings import MAX_ATTEMPTS
-from socratic_bench.types import counted
+from socratic_bench.types import plural
 
 MEMORY_BYTES = 256 * 2**20
 WRITERS = 4
@@ -411,7 +411,7 @@ def _missing_error(missing: Sequence[Upload]) -> ArtifactError:
     """How many files are missing, why the first one is, and where the next ones belong."""
     first = next((upload for upload in missing if upload.error), missing[0])
     further = [(upload.store, upload.key) for upload in missing if upload is not first]
-    n_missing = counted(len(missing), "artifact is", "artifacts are")
+    n_missing = plural(len(missing), "artifact is", "artifacts are")
     sentences = [f"{n_missing} missing. {_failure_message(first)}"]
     if further:
         sentences.append(f"Missing, too: {_locations(further)}.")
@@ -428,7 +428,7 @@ def _failure_message(upload: Upload) -> str:
 
 
 def _lost_message(lost: Sequence[tuple[ArtifactStore, str]]) -> str:
-    n_lost = counted(len(lost), "artifact was", "artifacts were")
+    n_lost = plural(len(lost), "artifact was", "artifacts were")
     return f"{n_lost} removed or changed by others: {_locations(lost)}."
 
 

@@ -21,7 +21,7 @@ from socratic_bench.ports.store import Entry, WrittenEntry
 from socratic_bench.settings import MAX_STORED_BYTES, read_open
 from socratic_bench.storage.folder import FolderTree, repair_hint, sync_content, write_whole
 from socratic_bench.storage.keys import JUDGING_FILE, RunKeys, index_of
-from socratic_bench.types import Json, counted
+from socratic_bench.types import Json, plural
 
 FOLDER = "journal/runs"
 # Room for the longest prompt twice, and for the rest of a first entry.
@@ -341,7 +341,7 @@ class FolderJournal:
         damaged = sum(entry is None for entry in entries)
         if damaged:
             self.repairs.append(
-                f"{self._path}: {counted(damaged, 'damaged entry', 'damaged entries')} left out; "
+                f"{self._path}: {plural(damaged, 'damaged entry', 'damaged entries')} left out; "
                 "the calls are made again."
             )
         yield from (entry for entry in entries if entry is not None)

@@ -102,7 +102,7 @@ def check_stores(stores: Sequence[ArtifactStore]) -> None:
         try:
             store.check()
         except UsageError as error:
-            problems.extend(error.said)
+            problems.extend(error.sentences)
             hints.extend(error.hints)
     if problems:
         combined = UsageError(problems)

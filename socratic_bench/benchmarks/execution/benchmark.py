@@ -29,7 +29,7 @@ from socratic_bench.benchmarks.execution.sampling import (
     sampling_problems,
 )
 from socratic_bench.benchmarks.execution.settings import Settings
-from socratic_bench.errors import Problem, UsageError, Words, followed
+from socratic_bench.errors import Problem, UsageError, Words, with_sentence
 from socratic_bench.ports.benchmark import (
     Benchmark,
     Episode,
@@ -41,7 +41,7 @@ from socratic_bench.ports.benchmark import (
 from socratic_bench.ports.parts import Caveat, MetricGroup, Views
 from socratic_bench.settings import CoreConfig, part_of, read_system_prompt
 from socratic_bench.turns import Turn
-from socratic_bench.types import CallKey, Message, Request, Role, clean, counted
+from socratic_bench.types import CallKey, Message, Request, Role, clean, plural
 
 MAX_NAMES = 5
 # A guess for estimates: how many sentences a model writes before its answer.
@@ -180,8 +180,8 @@ def _read_data(settings: Settings, problems: list[Words]) -> DataSet | None:
             include_missing_mutations=settings.include_missing_mutations,
         )
     except UsageError as error:
-        first, *others = error.said
-        problems.extend([followed(first, error.hint) if error.hint else first, *others])
+        first, *others = error.sentences
+        problems.extend([with_sentence(first, error.hint) if error.hint else first, *others])
         return None
 
 
@@ -192,7 +192,7 @@ def _read_system(settings: Settings, problems: list[Words]) -> str | None:
     try:
         return read_system_prompt(settings.system_prompt_file)
     except UsageError as error:
-        problems.extend(error.said)
+        problems.extend(error.sentences)
         return None
 
 
@@ -200,7 +200,7 @@ def _no_items_problem(data: DataSet) -> Problem:
     return Problem.of(
         "No problem is left to ask: {dataset} has {kept}, and those from {pred_start_index} and "
         "{choice_start_index} on are asked.",
-        kept=counted(len(data.problems), "problem"),
+        kept=plural(len(data.problems), "problem"),
     )
 
 
@@ -210,11 +210,11 @@ def _dropped_notices(data: DataSet) -> Sequence[str]:
     names = ", ".join(data.dropped[:MAX_NAMES])
     more = f" and {len(data.dropped) - MAX_NAMES} more" if len(data.dropped) > MAX_NAMES else ""
     return (
-        f"{counted(len(data.dropped), 'row')} without a mutated program: left out ({names}{more}).",
+        f"{plural(len(data.dropped), 'row')} without a mutated program: left out ({names}{more}).",
     )
 
 
 def _label(settings: Settings, items: Sequence[Item]) -> str:
     n_problems = len({item.problem.id for item in items})
     task = "prediction and choice" if settings.task == "both" else settings.task
-    return f"{task}, {counted(n_problems, 'problem')}, {counted(len(items), 'call')}"
+    return f"{task}, {plural(n_problems, 'problem')}, {plural(len(items), 'call')}"

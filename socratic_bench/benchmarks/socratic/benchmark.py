@@ -34,7 +34,7 @@ from socratic_bench.judging.rubric import find_rubric
 from socratic_bench.ports.benchmark import Benchmark, MetricInfo, Metrics, Recorded, Sample
 from socratic_bench.settings import CoreConfig, part_of, read_system_prompt
 from socratic_bench.turns import Measure, Rubric, Turn
-from socratic_bench.types import Role, clean, counted
+from socratic_bench.types import Role, clean, plural
 
 if TYPE_CHECKING:
     from socratic_bench.ports.benchmark import FileReport
@@ -120,8 +120,8 @@ class SocraticBenchmark(Benchmark):
         with mistakes:
             tutor_prompt = _tutor_prompt(settings)
         with mistakes:
-            rubric = _run_rubric(self.rubric_named(settings.rubric))
-        if mistakes.said or scenario is None or rubric is None:
+            rubric = _run_rubric(self.find_rubric(settings.rubric))
+        if mistakes.sentences or scenario is None or rubric is None:
             raise mistakes.error()
         return SocraticEpisode(
             settings=settings,
@@ -130,7 +130,7 @@ class SocraticBenchmark(Benchmark):
             rubric=rubric,
             opening=Sample(
                 id=scenario.id,
-                label=f"scenario {scenario.id}, up to {counted(settings.turns, 'turn')}",
+                label=f"scenario {scenario.id}, up to {plural(settings.turns, 'turn')}",
                 prompt=_prompt(settings, transcript, scenario),
                 hashes={
                     "system_prompt_sha256": sha256(tutor_prompt.encode()).hexdigest(),
@@ -148,7 +148,7 @@ class SocraticBenchmark(Benchmark):
             transcript=transcript,
         )
 
-    def rubric_named(self, name: str) -> Rubric:
+    def find_rubric(self, name: str) -> Rubric:
         return find_rubric(name, RUBRICS, speakers=(STUDENT, TUTOR), is_dialogue=True)
 
     def recorded(self, document: Mapping[str, Any]) -> Recorded:

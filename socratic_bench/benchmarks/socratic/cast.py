@@ -20,7 +20,7 @@ class SamplePart(Part, frozen=True, kw_only=True):
         return cls(scenario=sample.id)
 
     @classmethod
-    def asked(cls, config: CoreConfig) -> Self:
+    def of_config(cls, config: CoreConfig) -> Self:
         return cls(scenario=part_of(config, Settings).scenario or None)
 
 

@@ -37,7 +37,7 @@ from socratic_bench.ports.benchmark import (
 )
 from socratic_bench.settings import MAX_TURNS
 from socratic_bench.turns import Findings, Turn
-from socratic_bench.types import CallKey, Completion, EndReason, Message, Request, Role, counted
+from socratic_bench.types import CallKey, Completion, EndReason, Message, Request, Role, plural
 
 OPENING = f"{STUDENT}, first words"  # how the judge is shown them, if exchanges are left out
 
@@ -204,7 +204,7 @@ def _notices(filler: Sequence[int]) -> tuple[str, ...]:
     if not filler:
         return ()
     text = (
-        f"The scripted student had nothing new to say in {counted(len(filler), 'turn')}, first in "
+        f"The scripted student had nothing new to say in {plural(len(filler), 'turn')}, first in "
         f"turn {filler[0]}: metrics.before_filler has the figures of the turns before."
     )
     return (text,)

@@ -10,7 +10,7 @@ from botocore.eventstream import ParserError as EventStreamParserError
 from botocore.parsers import ResponseParserError
 from urllib3 import exceptions as http
 
-from socratic_bench.errors import ModelError, Problem, Words, followed
+from socratic_bench.errors import ModelError, Problem, Words, with_sentence
 from socratic_bench.models.bedrock.capabilities import refused_field
 from socratic_bench.models.bedrock.credentials import CredentialsError, unread_settings_file
 from socratic_bench.models.bedrock.error_table import ERROR_KINDS, KIND_OF_CODE
@@ -206,7 +206,7 @@ def _special_hint(error: Exception) -> Words | None:
         code = str(error.response.get("Error", {}).get("Code", ""))
         return _SIGNATURE_HINT if code in _SIGNATURE_CODES else None
     if isinstance(error, sdk.NoCredentialsError) and (unread := unread_settings_file()):
-        return followed(Problem.of(ERROR_KINDS["no_credentials"].hint), f"{unread}.")
+        return with_sentence(Problem.of(ERROR_KINDS["no_credentials"].hint), f"{unread}.")
     error = unwrapped_error(error)
     is_secret = isinstance(error, UnsendableError) and error.header in SECRET_HEADERS
     return _HEADER_HINT if is_secret else None

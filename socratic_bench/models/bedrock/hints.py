@@ -12,7 +12,7 @@ from botocore.exceptions import LoginError
 from botocore.session import Session
 
 from socratic_bench.catalogue.models import base_id
-from socratic_bench.errors import ModelError, Words, followed
+from socratic_bench.errors import ModelError, Words, with_sentence
 from socratic_bench.models.bedrock.errors import TRANSLATED
 from socratic_bench.models.bedrock.session import Endpoint, single_try_client
 from socratic_bench.ports.provider import ErrorKind
@@ -129,7 +129,7 @@ def better_hint(
 
 def _followed(error: ErrorKind, sentence: str | None) -> Words | None:
     """The hint of the error's kind, and the sentence behind it."""
-    return followed(error.hint or "", sentence) if sentence else None
+    return with_sentence(error.hint or "", sentence) if sentence else None
 
 
 def _login_hint(cause: Exception, environ: Mapping[str, str]) -> str:

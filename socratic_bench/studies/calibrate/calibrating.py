@@ -33,7 +33,7 @@ from socratic_bench.studies.calibrate.storing import in_its_folder
 from socratic_bench.studies.labels.reading import read_labels
 from socratic_bench.studies.labels.turns import LabelledTurn, labelled_turns, mistaken_scores
 from socratic_bench.turns import Rubric, Unscored
-from socratic_bench.types import JUDGE, counted
+from socratic_bench.types import JUDGE, plural
 
 FEW_DIALOGUES = 10
 CALL_HELP = "See socratic-runner calibrate --help."
@@ -77,19 +77,19 @@ def prepare_calibration(
     quantities: Mapping[str, Quantity] = {}
     with mistakes:
         named = asked.rubric or str(getattr(config, "rubric", ""))  # or the benchmark's usual one
-        rubric = load_benchmark(config.benchmark).rubric_named(named)
+        rubric = load_benchmark(config.benchmark).find_rubric(named)
     with mistakes:
         labels = read_labels(asked.labels)
     with mistakes:
         runs = {run.run_id: run for run in read_runs(asked.runs, region)}
         labels = [_with_words(one, runs.get(one.run_id or "")) for one in labels]
     turns = labelled_turns(labels)
-    mistakes.said += _textless(turns)
+    mistakes.sentences += _textless(turns)
     if config.judge_model is None:
-        mistakes.said.append(Problem.of("A calibration is of a judge: leave {no_judge} out."))
+        mistakes.sentences.append(Problem.of("A calibration is of a judge: leave {no_judge} out."))
     if rubric is None or config.judge_model is None:
         raise mistakes.error(CALL_HELP)
-    mistakes.said += mistaken_scores(labels, rubric)
+    mistakes.sentences += mistaken_scores(labels, rubric)
     if labels:
         answers = {name for one in labels for name in one.events}
         with mistakes:
@@ -97,7 +97,7 @@ def prepare_calibration(
     with mistakes:
         run_config = in_its_folder(_run_config(config, len(turns) or 1))
         plan = prepare(run_config, benchmark=LabelledReplies(turns, rubric))
-    if mistakes.said:
+    if mistakes.sentences:
         raise mistakes.error(CALL_HELP)
     return Calibration(
         asked=asked, plan=plan, labels=labels, turns=turns, rubric=rubric, quantities=quantities
@@ -214,7 +214,7 @@ def _notices(calibration: Calibration, *, has_alpha: bool) -> Iterator[str]:
     n_dialogues = len({one.cluster for one in calibration.turns})
     if n_dialogues < FEW_DIALOGUES:
         yield (
-            f"The labels are of {counted(n_dialogues, 'dialogue')} only: with under "
+            f"The labels are of {plural(n_dialogues, 'dialogue')} only: with under "
             f"{FEW_DIALOGUES} an interval says little."
         )
 

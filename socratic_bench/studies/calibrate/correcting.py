@@ -22,7 +22,7 @@ from socratic_bench.studies.calibrate.readings import score_of
 from socratic_bench.studies.labels.reading import read_labels
 from socratic_bench.studies.labels.turns import LabelledTurn, labelled_turns, mistaken_scores
 from socratic_bench.turns import Rubric
-from socratic_bench.types import counted
+from socratic_bench.types import plural
 
 Place = tuple[str, int]  # a run and a turn of it
 
@@ -60,7 +60,7 @@ def correct(asked: CorrectionRequest, region: Callable[[], str]) -> CorrectionDo
         runs = read_runs(asked.runs, region, asked.judging)
     with mistakes:
         labels = read_labels(asked.labels)
-    if mistakes.said:
+    if mistakes.sentences:
         raise mistakes.error("See socratic-runner correct --help.")
     judge = _judge_of(runs)
     rubric = _rubric_of(runs[0].benchmark, judge)
@@ -107,12 +107,12 @@ def _in_words(judge: CalibratedJudge) -> str:
     rule = f", {judge.rule}" if judge.rule else ""
     return (
         f"{judge.model} by {judge.rubric} (temperature {temperature}, "
-        f"{counted(judge.samples, 'sample')}{rule}, context {judge.context})"
+        f"{plural(judge.samples, 'sample')}{rule}, context {judge.context})"
     )
 
 
 def _rubric_of(benchmark: str, judge: CalibratedJudge) -> Rubric:
-    rubric = load_benchmark(benchmark).rubric_named(judge.rubric)
+    rubric = load_benchmark(benchmark).find_rubric(judge.rubric)
     if rubric.sha256 != judge.rubric_sha256:
         raise UsageError(
             [f"The rubric {rubric.id} is not the one by which these runs were judged."],

@@ -18,7 +18,7 @@ from socratic_bench.statistics.ppi import (
     of_labels,
 )
 from socratic_bench.studies.calibrate.figures import limits, rounded
-from socratic_bench.types import counted
+from socratic_bench.types import plural
 
 Flag = Literal["labels_of_others", "outside_labelled_range"]
 SLACK = 1e-9
@@ -117,6 +117,6 @@ def _dialogues(values: Sequence[Judged] | Sequence[Labelled]) -> int:
 
 def _too_few(n_dialogues: int, whose: str) -> str:
     return (
-        f"Labels drawn with a known probability are of {counted(n_dialogues, 'dialogue')} {whose}: "
+        f"Labels drawn with a known probability are of {plural(n_dialogues, 'dialogue')} {whose}: "
         f"it takes {FEWEST_CLUSTERS}."
     )

@@ -119,7 +119,7 @@ def read_runs(
             for one in runs_at(argument, region, judging):
                 run = _read(one.body, one.name)
                 found.setdefault(run.run_id, run)
-    if mistakes.said:
+    if mistakes.sentences:
         raise mistakes.error()
     return [*found.values()]
 

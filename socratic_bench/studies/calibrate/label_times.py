@@ -14,7 +14,7 @@ from socratic_bench.studies.calibrate.readings import score_of
 from socratic_bench.studies.labels.turns import LabelledTurn
 from socratic_bench.studies.sweep.times import longest, survival_of
 from socratic_bench.turns import Rubric
-from socratic_bench.types import counted
+from socratic_bench.types import plural
 
 TimesOf = Callable[[Mapping[str, Any], Sequence[float]], Mapping[str, Time]]
 Found = Mapping[str, list[list[Time]]]
@@ -64,7 +64,7 @@ def _too_few(n_labelled: int, n_judged: int) -> str | None:
     if n_labelled >= FEWEST_CLUSTERS:
         return None
     return (
-        f"{n_labelled} of {counted(n_judged, 'dialogue')} of this model are labelled whole: "
+        f"{n_labelled} of {plural(n_judged, 'dialogue')} of this model are labelled whole: "
         f"it takes {FEWEST_CLUSTERS}."
     )
 

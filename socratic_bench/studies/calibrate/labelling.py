@@ -80,7 +80,7 @@ def _rubric(runs: Sequence[JudgedRun], name: str) -> Rubric:
             hint=Problem.of("Say with {rubric} by which one to label."),
         )
     usual = next(iter(editions), str(getattr(RunConfig(model=""), "rubric", "")))
-    return load_benchmark(names.pop()).rubric_named(name or usual)
+    return load_benchmark(names.pop()).find_rubric(name or usual)
 
 
 def _drawn(runs: Sequence[JudgedRun], asked: LabellingRequest) -> Sequence[SampledTurn]:

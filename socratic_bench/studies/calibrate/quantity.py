@@ -86,7 +86,7 @@ def matches(words: Mapping[str, str], labels: set[str], rubric: Rubric) -> dict[
         try:
             found[name] = parsed(words.get(name, name), rubric)
         except UsageError as error:
-            problems += error.said if name in words else [_no_event(name, rubric)]
+            problems += error.sentences if name in words else [_no_event(name, rubric)]
     problems += [
         Problem.of("{match} names {name!r}, which is not labelled.", name=name)
         for name in words

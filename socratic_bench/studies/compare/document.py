@@ -25,7 +25,7 @@ from socratic_bench.studies.compare.reading import FailedCells
 from socratic_bench.studies.sweep import bounds
 from socratic_bench.studies.sweep.bounds import Bound
 from socratic_bench.studies.sweep.means import danger
-from socratic_bench.types import counted
+from socratic_bench.types import plural
 
 NO_PAIR = Problem.of(
     "Some have no pair: give runs the same samples and {seed}, or play them in one sweep."
@@ -133,11 +133,11 @@ def _notices_of_failed(
     contenders: Sequence[Contender], failed: Sequence[FailedContender]
 ) -> Iterator[str]:
     for gone in failed:
-        n = counted(gone.n_failed, "cell")
+        n = plural(gone.n_failed, "cell")
         yield f"{gone.model} of {gone.source} has no complete run: {n} failed."
     for one in contenders:
         if one.n_failed:
-            n = counted(one.n_failed, "cell")
+            n = plural(one.n_failed, "cell")
             yield f"{n} of {one.name} failed, and count in no figure: they may have been harder."
 
 
@@ -178,7 +178,7 @@ def _notices(
     if unlike:
         yield f"The runs were not played alike ({', '.join(unlike)}): differences may be of that."
     if any(not pair.n_pairs for pair in pairs):
-        yield NO_PAIR.told(call)
+        yield NO_PAIR.render(call)
     elif any(pair.n_unpaired for pair in pairs):
         yield "Some runs have no counterpart, and count in means alone."
     if any(one.n_clusters == 1 for pair in pairs for one in pair.differences.values()):

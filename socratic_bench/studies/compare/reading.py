@@ -65,7 +65,7 @@ def read(
 
 def together(mistakes: Sequence[UsageError]) -> UsageError:
     """One error with what all of them say."""
-    error = UsageError([said for one in mistakes for said in one.said])
+    error = UsageError([sentence for mistake in mistakes for sentence in mistake.sentences])
     error.hints = tuple(dict.fromkeys(hint for one in mistakes for hint in one.hints))
     return error
 

@@ -64,13 +64,13 @@ def prepare_judgings(
         try:
             found |= {one.name: one for one in found_at(argument, region)}
         except UsageError as error:
-            mistakes += error.said
+            mistakes += error.sentences
     prepared: list[Rejudging] = []
     for one in found.values():
         try:
             prepared.append(_prepared(one, asked, flagged, region))
         except UsageError as error:
-            mistakes += (said for said in error.said if said not in mistakes)
+            mistakes += (said for said in error.sentences if said not in mistakes)
     mistakes += _several(prepared)
     if mistakes:
         raise UsageError(mistakes, hint="See socratic-runner judge --help.")

@@ -57,7 +57,7 @@ def read_rows(
         with mistakes:
             found += [(argument, one) for one in runs_at(argument, region, judging)]
             failed += failed_cells_at(argument, region)
-    if mistakes.said or not found:
+    if mistakes.sentences or not found:
         raise mistakes.error()
     benchmark = _benchmark([one for _, one in found])
     with ThreadPoolExecutor(READERS, thread_name_prefix="reading") as pool:
@@ -66,7 +66,7 @@ def read_rows(
     for row in reading:
         with mistakes:
             rows.append(row.result())
-    if mistakes.said:
+    if mistakes.sentences:
         raise mistakes.error()
     runs = {row.run_id: row for row in sorted(rows, key=lambda one: one.run_id)}
     cells = {row.cell: row for row in failed if row.run_id not in runs}
@@ -84,7 +84,7 @@ def _benchmark(found: Sequence[Found]) -> Benchmark:
     for one in found:
         with mistakes:
             places.setdefault(benchmark_of(one.body, one.name), one.name)
-    if mistakes.said:
+    if mistakes.sentences:
         raise mistakes.error()
     if len(places) > 1:
         raise UsageError(

@@ -46,12 +46,12 @@ def check(
         config = replace(grid.config(cell), max_cost_usd=grid.base.max_cost_usd)
         try:
             plan = prepare(config, price_tables=tables)
-            called.update(*plan.asked_models.values())
+            called.update(*plan.requested_models.values())
             feasibility.add(tuple(cell.values.get(axis) for axis in grid.cluster_axes), plan)
         except UsageError as error:
             called.update(_named_by(config))
             # That an axis has no value is said already where none could be read.
-            mistakes = (said for said in error.said if not names_any(said, asked.unread))
+            mistakes = (said for said in error.sentences if not names_any(said, asked.unread))
             found.update(dict.fromkeys(mistakes))
         if large := targets.problem(config.model, config.region, config.max_tokens):
             found[large] = None
@@ -79,7 +79,7 @@ def _named_by(config: RunConfig) -> Iterator[str]:
     """Whom a run would call, as far as that is known of one that cannot be played."""
     with suppress(UsageError):  # an unknown benchmark
         parts = load_benchmark(config.benchmark).parts
-        yield from chain.from_iterable(parts.asked_models(config, is_judged=True).values())
+        yield from chain.from_iterable(parts.requested_models(config, is_judged=True).values())
 
 
 def _is_unsaid_who(asked: SweepRequest, problems: Sequence[Words]) -> bool:

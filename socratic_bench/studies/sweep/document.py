@@ -6,12 +6,12 @@ from socratic_bench.documents.document import TIME_PLACES, USD_PLACES, ErrorEntr
 from socratic_bench.documents.jury import Agreement
 from socratic_bench.documents.run import Timestamps
 from socratic_bench.documents.sweep import CellRow, MinimumGate, SweepDocument
-from socratic_bench.errors import ENDINGS, EXIT_GATE, Problem, Status
+from socratic_bench.errors import ENDINGS, EXIT_GATE, Problem, RunStatus
 from socratic_bench.studies.sweep import bounds, summary
 from socratic_bench.studies.sweep.grid import MODEL
 from socratic_bench.studies.sweep.means import Means
 from socratic_bench.studies.sweep.sweep import GO_ON, SweepResult
-from socratic_bench.types import counted
+from socratic_bench.types import plural
 
 EXIT_DEFECT = ENDINGS["internal"].exit_code
 EXIT_MISSING = ENDINGS["unavailable"].exit_code
@@ -96,7 +96,7 @@ def _ended(result: SweepResult) -> list[CellRow]:
     return [result.rows[cell.key] for cell in result.cells if cell.key in result.rows]
 
 
-def _status(result: SweepResult, *, n_failed: int) -> Status:
+def _status(result: SweepResult, *, n_failed: int) -> RunStatus:
     if len(result.rows) == len(result.cells) and not n_failed:
         return "completed"
     return "partial" if len(result.rows) > n_failed else "failed"
@@ -114,14 +114,14 @@ def _error(
         return ErrorEntry(
             code="missing_cells",
             message=" ".join(_missing(failed, n_missing)),
-            hint=(TRY_AGAIN if failed else GO_ON).told(call),
+            hint=(TRY_AGAIN if failed else GO_ON).render(call),
             retryable=True,
         )
     short = [row for row in ended if row.exit_code == EXIT_GATE]
     n_short = len(short)
     if not (short or missed):
         return None
-    of_cells = [f"{counted(n_short, 'cell')} missed a gate or the judge coverage."] * bool(n_short)
+    of_cells = [f"{plural(n_short, 'cell')} missed a gate or the judge coverage."] * bool(n_short)
     hint = "The sweep itself is complete."
     if short:  # a run that was played with other bounds says nothing of these
         what = "what it missed" if all(row.error for row in short) else "its metrics"
@@ -137,7 +137,7 @@ def _missing(failed: Sequence[CellRow], n_missing: int) -> list[str]:
     if failed:
         reasons = dict.fromkeys(row.error.message for row in failed if row.error)
         shown = " ".join([*reasons][:REASONS_SHOWN])
-        told.append(f"{counted(len(failed), 'cell')} failed. {shown}")
+        told.append(f"{plural(len(failed), 'cell')} failed. {shown}")
     if n_missing:
-        told.append(f"{counted(n_missing, 'cell')} still to be played.")
+        told.append(f"{plural(n_missing, 'cell')} still to be played.")
     return told

@@ -20,7 +20,7 @@ from socratic_bench.statistics.intervals import (
 )
 from socratic_bench.statistics.mixture import mixture
 from socratic_bench.studies.sweep.grid import Grid
-from socratic_bench.types import counted
+from socratic_bench.types import plural
 
 # Of a metric's range: groups of runs that are closer are no danger to its mean.
 LEAST_APART = 0.2
@@ -167,7 +167,7 @@ def danger(name: str, metric: str, found: TwoGroups | None) -> Iterator[str]:
         lower, higher = found.lower, found.higher
         yield (
             f"{name}: {metric} is near {lower.mean:.1f} in {lower.n} and near {higher.mean:.1f} in "
-            f"{higher.n} of {counted(lower.n + higher.n, 'run')}: its mean and interval hide that. "
+            f"{higher.n} of {plural(lower.n + higher.n, 'run')}: its mean and interval hide that. "
             "More samples tell how often each comes."
         )
 

@@ -203,7 +203,7 @@ def _mistakes(key: PlanKey, values: Sequence[Json]) -> Iterator[str]:
         for word in (word for word in words if key.choices and word not in key.choices):
             yield f"{key.name} is {word!r}, but must be one of {', '.join(key.choices)}."
         return
-    yield from (problem.told(lambda _: key.name) for problem in _problems(key, words))
+    yield from (problem.render(lambda _: key.name) for problem in _problems(key, words))
 
 
 def _is_typed(key: PlanKey, value: Json) -> bool:
@@ -235,7 +235,7 @@ def _problems_expanding(words: Sequence[str], expand: Callable[[str], object]) -
         try:
             expand(word)
         except UsageError as error:
-            yield from (said for said in error.said if isinstance(said, Problem))
+            yield from (said for said in error.sentences if isinstance(said, Problem))
 
 
 def _sources(flags: Flags) -> Sources:

@@ -97,7 +97,7 @@ def _in_settings(place: str, values: Mapping[str, Json]) -> Iterator[str]:
 
 def _placed(place: str, problem: Problem) -> str:
     """With the place of its setting, or that of the model if it names none."""
-    told = problem.told(lambda name: f"{place}, {_SETTINGS.get(name, name)}")
+    told = problem.render(lambda name: f"{place}, {_SETTINGS.get(name, name)}")
     return told if problem.settings else f"{place}: {told}"
 
 

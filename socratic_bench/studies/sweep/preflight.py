@@ -13,7 +13,7 @@ from socratic_bench.errors import BenchError, InternalError, ModelError
 from socratic_bench.models.cancel_token import CancelToken, in_time
 from socratic_bench.runs.services import Services
 from socratic_bench.studies.sweep.request import SweepRequest
-from socratic_bench.types import counted
+from socratic_bench.types import plural
 
 # The first cells' first requests are sent meanwhile.
 SENDING_S = 0.1
@@ -107,7 +107,7 @@ class Preflight(Struct, frozen=True, kw_only=True):
 def _refusal(failed: list[CheckEntry]) -> ModelError:
     first = failed[0]
     return ModelError(
-        f"Nothing was played: {counted(len(failed), 'check')} failed. {first.subject}: "
+        f"Nothing was played: {plural(len(failed), 'check')} failed. {first.subject}: "
         f"{first.message}",
         code=first.code or "strict",
         end_reason="access",

@@ -157,7 +157,7 @@ def _prompts(path: str, problems: list[Words]) -> tuple[str, ...]:
     try:
         return tuple(one.text for one in read_prompts(path))
     except UsageError as error:
-        problems.extend(error.said)
+        problems.extend(error.sentences)
         return ()
 
 
@@ -167,7 +167,7 @@ def _values(one: SettingField, word: str, sources: Sources, problems: list[Words
         try:
             return one.setting.expand(word)
         except UsageError as error:
-            problems.extend(error.said)
+            problems.extend(error.sentences)
             return ()
     reader = Reader(RunConfig, replace(sources, flags={one.flag or one.name: word}))
     value = reader.read(one.name)

@@ -10,7 +10,7 @@ from socratic_bench.benchmarks import RunConfig
 from socratic_bench.catalogue.price_file import load_prices
 from socratic_bench.documents.doctor import FileEntry, ValidationDocument
 from socratic_bench.documents.sweep_plan import MODELS, plan_keys
-from socratic_bench.errors import Problem, UsageError, Words, in_short, in_words
+from socratic_bench.errors import Problem, UsageError, Words, shorten, to_text
 from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.settings import OFFLINE_REGION, Sources, read_bounded, table
 from socratic_bench.settings.files import UnreadableTomlError, parse_toml
@@ -40,11 +40,11 @@ def validate(files: Sequence[str], benchmark: Benchmark) -> ValidationDocument:
                 file=file,
                 file_kind=benchmark.file_kind if kind == OWN else kind,
                 ok=not found[file],
-                problems=[*in_short(found[file])],
+                problems=[*shorten(found[file])],
             )
             for file, kind in kinds.items()
         ],
-        problems=[*in_short(own.together)],
+        problems=[*shorten(own.together)],
     )
 
 
@@ -74,7 +74,7 @@ def _mistakes(file: str, kind: str) -> Sequence[Words]:
     try:
         _READERS[kind](file)
     except UsageError as error:
-        return tuple(dict.fromkeys(error.said))
+        return tuple(dict.fromkeys(error.sentences))
     return ()
 
 
@@ -83,10 +83,10 @@ def _lines(file: str, kind: str, problems: Sequence[Words]) -> Iterator[str]:
     own = (file, f"prices_file {file}", Path(file).name)
     call = _by_key if kind in ("plan", "prompts") else str
     for said in problems:
-        if isinstance(said, Problem) and Problem(said.place, said.values).told() in own:
-            yield replace(said, place="").told(call)
+        if isinstance(said, Problem) and Problem(said.place, said.values).render() in own:
+            yield replace(said, place="").render(call)
         else:
-            yield in_words(said, call)
+            yield to_text(said, call)
 
 
 def _read_prices(file: str) -> None:

@@ -12,7 +12,7 @@ from socratic_bench.benchmarks.socratic.scenarios.loading import (
     load_file,
 )
 from socratic_bench.benchmarks.socratic.scenarios.scenario import AGES, CUSTOM, FAMILIES, Scenario
-from socratic_bench.errors import UsageError, Words, in_words
+from socratic_bench.errors import UsageError, Words, to_text
 
 
 class Checked(Struct, frozen=True, kw_only=True):
@@ -24,7 +24,7 @@ class Checked(Struct, frozen=True, kw_only=True):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        return tuple(map(in_words, self.problems))
+        return tuple(map(to_text, self.problems))
 
 
 class Report(Struct, frozen=True, kw_only=True):
@@ -70,7 +70,7 @@ def check_files(files: Sequence[str]) -> Report:
         try:
             own.append((file, load_file(file), ()))
         except UsageError as error:
-            own.append((file, None, (*error.said,)))
+            own.append((file, None, (*error.sentences,)))
     usable = [scenario for _, scenario, _ in own if scenario is not None]
     sources = [*(None for _ in builtin), *(file for file, one, _ in own if one is not None)]
     found = [*check([*builtin, *usable], files=sources), *unbalanced(builtin)]

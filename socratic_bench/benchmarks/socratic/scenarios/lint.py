@@ -24,7 +24,7 @@ from socratic_bench.benchmarks.socratic.scenarios.scenario import (
     own_sentences,
 )
 from socratic_bench.benchmarks.socratic.scenarios.wording import QUESTION_MARKS, n_words, plain
-from socratic_bench.types import counted
+from socratic_bench.types import plural
 
 # The id of the scenario that has it, or `ALL`, and "field: reason".
 Advice = tuple[str, str]
@@ -102,7 +102,7 @@ def _lengths(scenario: Scenario) -> Iterator[str]:
     for name, fewest in _FEWEST_WORDS.items():
         found = n_words(getattr(scenario, name))
         if found < fewest:
-            told = counted(found, "word says", "words say")
+            told = plural(found, "word says", "words say")
             yield f"student.{name}: {told} too little; write {fewest} or more"
 
 

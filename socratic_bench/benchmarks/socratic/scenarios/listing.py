@@ -7,7 +7,7 @@ from msgspec import Struct
 from socratic_bench.benchmarks.socratic.scenarios.checking import Checked, Report
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario, own_sentences
 from socratic_bench.documents.document import Count, Document, Sha256
-from socratic_bench.errors import in_short
+from socratic_bench.errors import shorten
 from socratic_bench.types import doc
 
 
@@ -78,7 +78,7 @@ class CheckedRow(Struct, frozen=True, kw_only=True):
             id=scenario.id if scenario else None,
             file=checked.file,
             family=scenario.family if scenario else None,
-            problems=list(in_short(checked.lines)),
+            problems=list(shorten(checked.lines)),
         )
 
 
@@ -100,7 +100,7 @@ class ScenarioCheck(Document, frozen=True, kw_only=True):
             ok=not report.n_problems,
             n_problems=report.n_problems,
             scenarios=[CheckedRow.of(one) for one in report.checked],
-            problems=list(in_short(report.problems)),
+            problems=list(shorten(report.problems)),
             families=report.families,
             ages=report.ages,
             subjects=report.subjects,

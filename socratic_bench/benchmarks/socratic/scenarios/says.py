@@ -27,7 +27,7 @@ from socratic_bench.benchmarks.socratic.scenarios.wording import (
     n_words,
     plain,
 )
-from socratic_bench.types import counted
+from socratic_bench.types import plural
 
 ALIKE = 0.8
 # Sentences of one's own for half of a dialogue of forty turns, in this many groups beside the
@@ -142,7 +142,7 @@ def too_little(scenario: Scenario) -> Iterator[str]:
     yield from _unanswered(scenario)
     for name, what, found, fewest in _counts(scenario):
         if found < fewest:
-            yield f"{name}: {counted(found, what)}; write {fewest} or more"
+            yield f"{name}: {plural(found, what)}; write {fewest} or more"
 
 
 def _missing(scenario: Scenario) -> Iterator[str]:
