@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from types import FrameType
 from typing import TypeVar
 
-from socratic_bench.models.cancel_token import CancelToken
+from socratic_bench.models.cancel import CancelToken
 
 from . import signals
 

@@ -13,9 +13,9 @@ from socratic_bench.models.bedrock.capabilities import Options
 from socratic_bench.models.bedrock.provider import BedrockProvider, Connection
 from socratic_bench.models.bedrock.session import Endpoint
 from socratic_bench.models.call import RETRY_WINDOW_S, CalledModel
-from socratic_bench.models.cancel_token import CancelToken, wait_for_first
+from socratic_bench.models.cancel import CancelToken, wait_for_first
 from socratic_bench.models.context import CallContext, CallServices
-from socratic_bench.models.prompt_cache_gate import PromptCacheGate
+from socratic_bench.models.prompt_cache import PromptCacheGate
 from socratic_bench.models.rate_limiter import RateLimiter
 from socratic_bench.ports.provider import Provider
 from socratic_bench.retrying import RetryPolicy

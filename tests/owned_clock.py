@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from socratic_bench.benchmarks.socratic.document import PARTS
 from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.errors import Stopped
-from socratic_bench.models.cancel_token import wait_for_first
+from socratic_bench.models.cancel import wait_for_first
 from socratic_bench.runs import CancelToken, run
 from socratic_bench.runs.dry_run_clock import AT_ONCE, START_MS
 from tests.command import account

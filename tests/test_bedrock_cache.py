@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.models.bedrock.capabilities import Options
-from socratic_bench.models.prompt_cache_gate import PromptCacheGate
+from socratic_bench.models.prompt_cache import PromptCacheGate
 from socratic_bench.types import CallKey, Message, Request, Usage
 from tests.fakes import PATIENCE_S, FakeBedrock, Said, Sent, answer, refusal
 from tests.test_bedrock_model import Around, Bench, connected

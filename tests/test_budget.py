@@ -16,9 +16,8 @@ from socratic_bench.documents.cost import Billing, CostEntry
 from socratic_bench.documents.usage import RoleUsage
 from socratic_bench.errors import InternalError, Stopped
 from socratic_bench.generation import GenerateConfig
-from socratic_bench.models.budget import Budget
+from socratic_bench.models.budget import Budget, SpendingLimit
 from socratic_bench.models.events import AttemptBegan, CallFailed
-from socratic_bench.models.spending import SpendingLimit
 from socratic_bench.types import Attempt, CallKey, Message, Request, Usage
 from tests.fakes import NOON, PATIENCE_S, completion
 
@@ -263,7 +262,7 @@ def test_what_was_spent_before_counts():
         output_tokens_at_most=1000,
     )
     cost_limit = budget(2.0, never)
-    cost_limit.take_over(cost_limit.earlier_usd(MODEL, [USED], [lost], asked=PricingTier()))
+    cost_limit.take_over(cost_limit.earlier_usd(MODEL, [USED], [lost], tier=PricingTier()))
 
     with pytest.raises(Stopped) as refused:
         cost_limit.reserve(MODEL, REQUEST, TUTOR)
@@ -285,7 +284,7 @@ def bounded(error: str | None) -> Attempt:
 def spent_before(calls=(), failed_before=(), *, model=MODEL, tier=None) -> float:
     """What counts as spent, by the words of a budget that is too small for anything more."""
     cost_limit = Budget(SpendingLimit(1e-9), table=builtin_prices(), region=None, wait=never)
-    earlier = cost_limit.earlier_usd(model, calls, failed_before, asked=PricingTier(tier))
+    earlier = cost_limit.earlier_usd(model, calls, failed_before, tier=PricingTier(tier))
     cost_limit.take_over(earlier)
     with pytest.raises(Stopped) as refused:
         cost_limit.reserve(MODEL, REQUEST, TUTOR)

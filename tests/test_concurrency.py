@@ -9,7 +9,7 @@ import pytest
 
 from socratic_bench.concurrency import ConnectionLimit, Workers, start_thread
 from socratic_bench.errors import Stopped
-from socratic_bench.models.cancel_token import CancelToken
+from socratic_bench.models.cancel import CancelToken
 from tests.command import ROOT
 from tests.fakes import PATIENCE_S, wait_until
 

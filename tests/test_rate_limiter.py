@@ -24,7 +24,7 @@ from socratic_bench.models.adaptive_rate import (
     START_PER_S,
     WIDENED,
 )
-from socratic_bench.models.cancel_token import CancelToken
+from socratic_bench.models.cancel import CancelToken
 from socratic_bench.models.rate_limiter import RateLimiter, RateTargets, RequestSize
 from socratic_bench.ports.provider import SERVER_ERROR, THROTTLED
 from tests.shared_time import SharedTime

@@ -11,7 +11,7 @@ from socratic_bench.catalogue.cache_pricing import Part
 from socratic_bench.emulator.throttle import Throttle
 from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.generation import GenerateConfig
-from socratic_bench.models.cancel_token import CancelToken
+from socratic_bench.models.cancel import CancelToken
 from socratic_bench.models.rate_limiter import RateTarget, RateTargets, Slot
 from socratic_bench.ports.provider import Provider
 from socratic_bench.types import Message, Request, Usage

@@ -14,7 +14,7 @@ import pytest
 
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.errors import Stopped
-from socratic_bench.models.cancel_token import wait_for_first
+from socratic_bench.models.cancel import wait_for_first
 from socratic_bench.runs import CancelToken
 from tests import command
 from tests.command import Outcome, account, assert_valid, environment, printed, run

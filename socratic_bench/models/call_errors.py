@@ -5,7 +5,7 @@ from contextlib import suppress
 from socratic_bench.concurrency import start_thread
 from socratic_bench.errors import BenchError, InternalError, ModelError, Problem, Stopped, Words
 from socratic_bench.generation import chosen_settings, setting_text
-from socratic_bench.models.cancel_token import CancelToken
+from socratic_bench.models.cancel import CancelToken
 from socratic_bench.ports.provider import INVALID_REQUEST, ErrorKind, Provider, common_kind
 from socratic_bench.types import Request
 

@@ -19,7 +19,7 @@ from socratic_bench.catalogue.token_bounds import most_input_tokens
 from socratic_bench.documents.usage import ModelThroughput
 from socratic_bench.errors import Problem
 from socratic_bench.models.adaptive_rate import AdaptiveRate
-from socratic_bench.models.cancel_token import CancelToken
+from socratic_bench.models.cancel import CancelToken
 from socratic_bench.models.events import WaitCause
 from socratic_bench.models.stall_watch import STALL_S, StallWatch
 from socratic_bench.ports.provider import SERVER_ERROR, THROTTLED, Provider

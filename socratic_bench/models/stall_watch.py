@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from socratic_bench.errors import ModelError
 from socratic_bench.models.bedrock.error_table import ERROR_KINDS
-from socratic_bench.models.cancel_token import CancelToken
+from socratic_bench.models.cancel import CancelToken
 
 STALL_S = 900.0
 MOST_PAUSE_S = 60.0  # of a pause without a call no more counts as work

@@ -10,9 +10,8 @@ from ulid import ULID
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.documents.journal import Noticed
 from socratic_bench.journal import Log
-from socratic_bench.models.cancel_token import CancelToken
-from socratic_bench.models.events import CallEvent
-from socratic_bench.models.usage import UsageTracker
+from socratic_bench.models.cancel import CancelToken
+from socratic_bench.models.events import CallEvent, UsageTracker
 from socratic_bench.ports.benchmark import Sample
 from socratic_bench.runs.prepare import Plan
 from socratic_bench.runs.services import Services

@@ -9,7 +9,7 @@ from socratic_bench.documents.document import Place
 from socratic_bench.documents.journal import EndEntry
 from socratic_bench.documents.run import CuratedDocument, RunResult
 from socratic_bench.errors import ENDINGS, MOST_SHOWN, ArtifactError, BenchError, InternalError
-from socratic_bench.models.cancel_token import in_time
+from socratic_bench.models.cancel import in_time
 from socratic_bench.models.providers import load_provider
 from socratic_bench.ports.benchmark import EpisodeResult, Metrics
 from socratic_bench.ports.store import ArtifactStore

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from socratic_bench.concurrency import start_thread
 from socratic_bench.errors import ModelError
-from socratic_bench.models.cancel_token import CancelToken
+from socratic_bench.models.cancel import CancelToken
 from socratic_bench.ports.benchmark import EpisodeContext, PlayItem
 from socratic_bench.ports.provider import INVALID_REQUEST, Model
 from socratic_bench.runs.prepare import Plan

@@ -10,11 +10,10 @@ from socratic_bench.concurrency import start_thread
 from socratic_bench.journal import ReplayLog
 from socratic_bench.judging.judge import Judge
 from socratic_bench.judging.jury import Jury, jury_of
-from socratic_bench.models.budget import Budget
+from socratic_bench.models.budget import Budget, SpendingLimit
 from socratic_bench.models.call import RETRY_WINDOW_S, CalledModel
 from socratic_bench.models.context import CallContext
-from socratic_bench.models.journaling import JournalListener
-from socratic_bench.models.spending import SpendingLimit
+from socratic_bench.models.events import JournalListener
 from socratic_bench.ports.provider import Model
 from socratic_bench.retrying import RetryPolicy
 from socratic_bench.runs.items import LiveEpisodeContext
@@ -107,7 +106,7 @@ def earlier_usd(budget: Budget, plan: Plan, replay_log: ReplayLog) -> float:
             model_id,
             replay_log.completions(role),
             replay_log.failed_attempts(role),
-            asked=cast.tier(role, plan.config),
+            tier=cast.tier(role, plan.config),
         )
         for role, model_id in plan.models.items()
     )

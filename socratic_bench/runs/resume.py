@@ -23,7 +23,7 @@ from socratic_bench.errors import (
 from socratic_bench.journal import Identity, Log, ReplayLog
 from socratic_bench.journal.replay import impossible, read_header
 from socratic_bench.judging.verdict import Unreadable, read_verdict
-from socratic_bench.models.cancel_token import CancelToken, in_time
+from socratic_bench.models.cancel import CancelToken, in_time
 from socratic_bench.ports.store import Entry, Journals
 from socratic_bench.runs.context import RunContext
 from socratic_bench.runs.prepare import Plan

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.documents.run import RunResult
 from socratic_bench.errors import BenchError, InternalError, ModelError, Stopped, UsageError
-from socratic_bench.models.cancel_token import CancelToken
+from socratic_bench.models.cancel import CancelToken
 from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.ports.store import Entry
 from socratic_bench.runs.context import Listener, RunContext, new_context

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from socratic_bench.concurrency import ConnectionLimit, start_thread
 from socratic_bench.errors import ModelError, Stopped
-from socratic_bench.models.cancel_token import CancelToken
+from socratic_bench.models.cancel import CancelToken
 from socratic_bench.models.context import CallServices
-from socratic_bench.models.prompt_cache_gate import PromptCacheGate
+from socratic_bench.models.prompt_cache import PromptCacheGate
 from socratic_bench.models.providers import load_provider
 from socratic_bench.models.rate_limiter import RateNarrowed, RateTargets
 from socratic_bench.ports.provider import Provider
@@ -20,7 +20,7 @@ from socratic_bench.settings import CoreConfig
 
 if TYPE_CHECKING:
     from socratic_bench.catalogue.prices import PriceTable
-    from socratic_bench.models.spending import SpendingLimit
+    from socratic_bench.models.budget import SpendingLimit
 
 Prepared = Any  # a provider's own, or the error that there is in place of it
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from socratic_bench.documents import encode
-from socratic_bench.models.cancel_token import in_time
+from socratic_bench.models.cancel import in_time
 from socratic_bench.ports.store import ArtifactStore, Journals
 from socratic_bench.runs.context import RunContext
 from socratic_bench.storage.delivery import Delivery, UploadPolicy

@@ -9,8 +9,8 @@ from socratic_bench.documents.document import TIME_PLACES
 from socratic_bench.documents.dry_run import ExpectedJuror
 from socratic_bench.documents.run import RunResult
 from socratic_bench.documents.usage import CallUsage, RoleUsage
-from socratic_bench.models.cancel_token import CancelToken
-from socratic_bench.models.spending import SpendingLimit
+from socratic_bench.models.budget import SpendingLimit
+from socratic_bench.models.cancel import CancelToken
 from socratic_bench.ports.benchmark import Length
 from socratic_bench.runs import Plan, perform
 from socratic_bench.runs.context import Listener

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from socratic_bench.documents.sweep import CellRow
 from socratic_bench.errors import BenchError
-from socratic_bench.models.cancel_token import CancelToken
+from socratic_bench.models.cancel import CancelToken
 from socratic_bench.studies.sweep.grid import Cell
 from socratic_bench.studies.sweep.state import SweepState
 from socratic_bench.types import EndReason

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from socratic_bench.documents.run import RunResult
 from socratic_bench.errors import BenchError, InternalError
-from socratic_bench.models.cancel_token import CancelToken
+from socratic_bench.models.cancel import CancelToken
 from socratic_bench.models.events import CallAnswered, CallBegan, CallEvent
 from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.runs import perform, prepare

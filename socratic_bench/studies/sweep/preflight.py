@@ -10,7 +10,7 @@ from msgspec import Struct
 from socratic_bench.concurrency import start_thread
 from socratic_bench.documents.doctor import CheckEntry, DoctorDocument
 from socratic_bench.errors import BenchError, InternalError, ModelError
-from socratic_bench.models.cancel_token import CancelToken, in_time
+from socratic_bench.models.cancel import CancelToken, in_time
 from socratic_bench.runs.services import Services
 from socratic_bench.studies.sweep.request import SweepRequest
 from socratic_bench.types import plural

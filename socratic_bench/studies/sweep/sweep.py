@@ -13,10 +13,10 @@ from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.documents.sweep import CellRow, SweepFile
 from socratic_bench.documents.usage import ModelThroughput
 from socratic_bench.errors import BenchError, Problem
-from socratic_bench.models.cancel_token import CancelToken, in_time
-from socratic_bench.models.journaling import NOTED_WITHIN_S
+from socratic_bench.models.budget import SpendingLimit
+from socratic_bench.models.cancel import CancelToken, in_time
+from socratic_bench.models.events import NOTED_WITHIN_S
 from socratic_bench.models.rate_limiter import RateTargets
-from socratic_bench.models.spending import SpendingLimit
 from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.runs.context import utc_now
 from socratic_bench.runs.prepare import draw_seed
