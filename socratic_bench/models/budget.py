@@ -283,7 +283,7 @@ def _answered_usd(prices: ModelPrices, call: Completion, tier: PricingTier) -> f
 
 def _known_usd(prices: ModelPrices, call: Completion, tier: PricingTier) -> float | None:
     """What a call cost, at most: reading from a cache costs no more than input does."""
-    usage, terms = call.usage, billed_tier(call, asked)
+    usage, terms = call.usage, billed_tier(call, tier)
     cost = call_cost(prices, usage, terms)
     if cost is None and usage:
         cost = call_cost(prices, replace(usage, cache_read_tokens=0), terms)
