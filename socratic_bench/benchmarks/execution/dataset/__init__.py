@@ -1,1 +1,1 @@
-"""Data sets of problems: read from files and the Hub, verified and mutated."""
+"""Data sets of programs: read, verified, mutated; the documents of `socratic-runner dataset`."""

@@ -1,6 +1,7 @@
-"""Where programs of data sets are executed, which nobody has looked over.
+"""Where programs of data sets, which nobody has reviewed, are executed.
 
-`server` is a process of its own that forks one for each program, watches it, and kills all that it
-leaves. It, and the modules that it imports, know the standard library alone: they are imported as
-a package `sandbox` without anything around it. `client` is what the rest of the program calls.
+`client` is what the rest of the program calls. It starts `server`, a process that forks one for
+each program, watches it, and kills all that it leaves; `child` runs in that fork, under `limits`.
+These three use the standard library alone: the server imports them as a package `sandbox` without
+anything around it.
 """

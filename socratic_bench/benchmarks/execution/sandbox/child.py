@@ -1,4 +1,4 @@
-"""What is done in a program's own process: its calls are evaluated, and executed lines noted."""
+"""In a program's own process: evaluates its calls and traces the lines that they execute."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -33,16 +33,18 @@ PREAMBLE: Mapping[str, tuple[str, ...]] = {
     "string": ("ascii_lowercase", "ascii_uppercase", "digits"),
     "operator": ("itemgetter", "xor"),
 }
-# They are offered as modules of these names, too, like these.
+# Programs may use these modules without importing them, too.
 MODULES = (*PREAMBLE, "copy", "datetime", "decimal", "fractions", "random", "re", "statistics")
-# What else programs import, which may lie where nobody may read it: it is imported beforehand.
+# Other modules that programs import. They may lie where `nobody` cannot read them, so the server
+# imports them beforehand.
 IMPORTED = (
     *("abc", "array", "base64", "calendar", "cmath", "contextlib", "csv", "dataclasses"),
     *("difflib", "enum", "graphlib", "hashlib", "html", "io", "json", "numbers", "os", "pprint"),
     *("queue", "secrets", "struct", "sys", "textwrap", "threading", "time", "traceback", "types"),
     *("unicodedata", "uuid", "zlib", "zoneinfo"),
 )
-# What few import, or what is imported only as it is used: beforehand where programs are nobody's.
+# Modules that few programs import, and such as the standard library imports only when they are
+# needed: the server imports them beforehand where programs run as `nobody`.
 SELDOM = (
     *("_pylong", "_strptime", "argparse", "asyncio", "bz2", "cProfile", "cmd", "codecs"),
     *("colorsys", "concurrent.futures.thread", "configparser", "ctypes", "dbm", "doctest"),
@@ -63,28 +65,28 @@ SELDOM = (
         )
     ),
 )
-# Types of literals, and those of them that hold others; as deep as a literal can be.
+# Types of literals, types that hold others, and the depth that a literal can have.
 _SCALARS = (bool, int, float, complex, str, bytes, type(None), type(...))
-_HOLDERS = (list, tuple, set, dict)
-_DEEPEST = 200
-# As they are before a program can put its own in their place.
+_CONTAINERS = (list, tuple, set, dict)
+_MAX_DEPTH = 200
+# Taken before a program can replace them.
 _REPR, _LEN = repr, len
 
 
 def evaluate(job: Mapping[str, Any]) -> dict[str, Any]:
-    """What each call of `job["calls"]` gives, with a fresh program each.
+    """Evaluate each call of `job["calls"]`, with a fresh program each.
 
     A case is `{"repr", "holds"}`, `{"error", "message"}` or `{"too_long"}`; `lines` and `arcs` are
-    those of all calls, where they are traced. What it `holds` is the class of a value in it that
-    is no literal, whatever it prints.
+    those of all calls, if they are traced. `holds` is the class of a value within the result that
+    is no literal, whatever its repr says.
     """
     try:
         program = compile(job["code"], FILE, "exec", dont_inherit=True)
         calls = [compile(call, "<call>", "eval", dont_inherit=True) for call in job["calls"]]
     except (SyntaxError, ValueError, MemoryError, RecursionError, OverflowError) as error:
-        return {"cases": [_failed(error) for _ in job["calls"]]}
+        return {"cases": [_error_case(error) for _ in job["calls"]]}
     trace = Trace()
-    cases = [_case(program, call, trace if job["is_traced"] else None) for call in calls]
+    cases = [_evaluate_call(program, call, trace if job["is_traced"] else None) for call in calls]
     return {"cases": cases, "lines": sorted(trace.lines), "arcs": sorted(trace.arcs)}
 
 
@@ -114,12 +116,12 @@ class Trace:
         return executing
 
 
-def _case(program: CodeType, call: CodeType, trace: Trace | None) -> dict[str, Any]:
+def _evaluate_call(program: CodeType, call: CodeType, trace: Trace | None) -> dict[str, Any]:
     try:
         # Some of the standard library looks for the module that a class is of.
         sys.modules["program"] = module = ModuleType("program")
         space = vars(module)
-        space.update(_offered(program, call))
+        space.update(_preamble(program, call))
         exec(program, space)  # noqa: S102 -- what this process is for
         if trace:
             sys.settrace(trace.calling)
@@ -130,21 +132,21 @@ def _case(program: CodeType, call: CodeType, trace: Trace | None) -> dict[str, A
         text = _REPR(value)
         if _LEN(text) > MAX_CHARACTERS:
             return {"too_long": _LEN(text)}
-        return {"repr": text, "holds": _stranger(value)}
+        return {"repr": text, "holds": _non_literal(value)}
     except BaseException as error:  # noqa: BLE001 -- SystemExit, too, is what the program did
-        return _failed(error)
+        return _error_case(error)
 
 
-def _failed(error: BaseException) -> dict[str, Any]:
+def _error_case(error: BaseException) -> dict[str, Any]:
     try:
-        message = str(error)[:200] + _why_missing(error)
+        message = str(error)[:200] + _import_hint(error)
     except BaseException:  # noqa: BLE001 -- the program may have made the error
         message = ""
     return {"error": type(error).__name__, "message": message}
 
 
-def _why_missing(error: BaseException) -> str:
-    """What the words for a module that is not found leave out."""
+def _import_hint(error: BaseException) -> str:
+    """An addition to the message about a module that is not found."""
     if not isinstance(error, ModuleNotFoundError) or not error.name:
         return ""
     if error.name.partition(".")[0] in sys.stdlib_module_names:
@@ -152,27 +154,29 @@ def _why_missing(error: BaseException) -> str:
     return ": programs have the standard library alone"
 
 
-def _stranger(value: object, above: tuple[int, ...] = ()) -> str | None:
-    """The class of what is no literal in a value: a type of its own text, whatever that says, or a
-    value that holds itself. `None` if there is nothing of the kind.
+def _non_literal(value: object, above: tuple[int, ...] = ()) -> str | None:
+    """The name of a class within a value that is no literal's, also for a value that contains
+    itself; `None` if the value is a literal.
     """
     kind = type(value)
-    plain = next((one for one in (*_SCALARS, *_HOLDERS) if kind.__repr__ is one.__repr__), None)
+    plain = next(
+        (known for known in (*_SCALARS, *_CONTAINERS) if kind.__repr__ is known.__repr__), None
+    )
     if plain is None:
         return kind.__name__
     if id(value) in above:
         return f"{kind.__name__} within itself"
-    if plain not in _HOLDERS or _LEN(above) == _DEEPEST:
+    if plain not in _CONTAINERS or _LEN(above) == _MAX_DEPTH:
         return None
     whole: Any = value
     # As the type itself has it, of which a class may have made something else.
     parts = [*dict.keys(whole), *dict.values(whole)] if plain is dict else [*plain.__iter__(whole)]
     within = (*above, id(value))
-    return next((name for one in parts if (name := _stranger(one, within))), None)
+    return next((name for part in parts if (name := _non_literal(part, within))), None)
 
 
-def _offered(*codes: CodeType) -> Iterator[tuple[str, Any]]:
-    """Those names of the preamble that the code uses."""
+def _preamble(*codes: CodeType) -> Iterator[tuple[str, Any]]:
+    """The names of the preamble that the code uses, with their values."""
     used = {name for code in codes for name in _names(code)}
     for module in MODULES:
         if module in used:

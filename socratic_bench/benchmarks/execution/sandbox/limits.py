@@ -1,9 +1,12 @@
-"""What a program may not see: files and other processes, where the kernel has Landlock.
+"""Takes from a program's process what it does not need: resources, rights, files, system calls.
 
-Python's own files stay, and those of the system's libraries. Landlock also keeps a process from
-looking into any other one that is not confined with it, as into its environment, be it of the same
-user: see landlock(7).
+Landlock hides files, but for Python's own and those of the system's libraries, and keeps the
+process from looking into any other one, be it of the same user: see landlock(7). A seccomp filter
+refuses processes, signals to others, sockets, whatever changes a file, and memory that outlives
+the process. A program may read, compute and start threads.
 """
+
+from __future__ import annotations
 
 import ctypes
 import errno
@@ -17,55 +20,24 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-_PR_SET_NO_NEW_PRIVILEGES = 38
-# The same on all machines.
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP = 1, 4, 22
+_PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 36, 38
+_NOBODY = 65534
+_MAX_FILES = 64
+# Threads of the same user besides those that are there already, and processes, where the kernel
+# does not refuse these.
+_MAX_MORE_THREADS = 32
+_OOM_SCORE_OF_FIRST_TO_GO = "1000"
+
+# Landlock: numbers of system calls, the same on all machines, and of its rights.
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _PATH_BENEATH = 1
 _READ_FILE, _READ_FOLDER = 1 << 2, 1 << 3
-_FOLDERS = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/share/zoneinfo")
-_FILES = ("/dev/null", "/dev/urandom", "/dev/zero", "/etc/localtime")
+_VISIBLE_FOLDERS = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/share/zoneinfo")
+_VISIBLE_FILES = ("/dev/null", "/dev/urandom", "/dev/zero", "/etc/localtime")
 
-
-def hide_files() -> bool:
-    """From this process and all of its threads, from now on; `False` if the kernel cannot."""
-    call = ctypes.CDLL(None).syscall
-    handled = struct.pack("=Q", _READ_FILE | _READ_FOLDER)
-    ruleset = call(_CREATE_RULESET, handled, len(handled), 0)
-    if ruleset < 0:
-        return False
-    try:
-        for path, access in _readable():
-            with suppress(OSError):  # not every system has all of them
-                _allow(call, ruleset, path, access)
-        no_more = ctypes.CDLL(None).prctl(_PR_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
-        return not no_more and not call(_RESTRICT_SELF, ruleset, 0)
-    finally:
-        os.close(ruleset)
-
-
-def _readable() -> Iterator[tuple[str, int]]:
-    for folder in (os.path.dirname(os.__file__), *_FOLDERS):  # noqa: PTH120 -- pathlib is slow
-        yield folder, _READ_FILE | _READ_FOLDER
-    yield from ((file, _READ_FILE) for file in _FILES)
-
-
-def _allow(call: "ctypes._NamedFuncPointer", ruleset: int, path: str, access: int) -> None:
-    """What is at a path, and all below it. Raises `OSError` if there is nothing."""
-    place = os.open(path, os.O_PATH | os.O_CLOEXEC)
-    try:
-        rule = struct.pack("=Qi", access, place)
-        call(_ADD_RULE, ruleset, _PATH_BENEATH, rule, 0)
-    finally:
-        os.close(place)
-
-
-# What a program may not ask of the kernel: a seccomp filter, where the kernel knows of any.
-#
-# A program may read, reckon and begin threads. It is refused processes, signals to others, sockets,
-# whatever changes a file, and memory that outlives it.
-
-_PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS, _FILTER_MODE = 22, 38, 2
-# Instructions of the filter: load a word, jump if equal, if not below, if a bit is set, return.
+# seccomp. Instructions: load a word, jump if equal, if not below, if a bit is set, return.
+_FILTER_MODE = 2
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _FAIL, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _NUMBER_AT, _MACHINE_AT, _ARGUMENTS_AT = 0, 4, 16
@@ -118,79 +90,6 @@ _CLONE = (56, 220)
 _MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 
 
-class _Program(ctypes.Structure):
-    """The kernel's `struct sock_fprog`."""
-
-    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
-
-
-def forbid() -> bool:
-    """Have the kernel refuse these calls to this process and all of its threads, from now on.
-
-    `False` if it cannot.
-    """
-    if sys.maxsize < 2**32 or os.uname().machine not in _MACHINES:
-        return False
-    written = b"".join(_filter(*_MACHINES[os.uname().machine]))
-    program = _Program(len(written) // 8, written)
-    prctl = ctypes.CDLL(None, use_errno=True).prctl
-    if prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
-        return False
-    return not prctl(_PR_SET_SECCOMP, _FILTER_MODE, ctypes.byref(program), 0, 0)
-
-
-def _filter(place: int, machine: int) -> Iterator[bytes]:
-    """Each of the kernel's `struct sock_filter`. A jump counts the instructions that it skips."""
-    yield from (_one(_LOAD, _MACHINE_AT), _one(_EQUAL, machine, 1, 0), _one(_RETURN, _KILL))
-    yield _one(_LOAD, _NUMBER_AT)
-    yield from (_one(_AT_LEAST, _X32, 0, 1), _fail(errno.ENOSYS))
-    for known, code in ((_REFUSED, errno.EPERM), (_UNKNOWN, errno.ENOSYS)):
-        for number in (numbers[place] for numbers in known.values() if numbers[place] >= 0):
-            yield from (_one(_EQUAL, number, 0, 1), _fail(code))
-    for numbers, argument, bits in _BY_BITS.values():
-        if numbers[place] >= 0:
-            yield from (_one(_EQUAL, numbers[place], 0, 4), _load(argument))
-            yield from (_one(_ANY_BIT, bits, 0, 1), _fail(errno.EACCES), _one(_RETURN, _ALLOW))
-    yield from (_one(_EQUAL, _CLONE[place], 0, 3), _load(0))
-    yield from (_one(_ANY_BIT, _THREAD, 1, 0), _fail(errno.EPERM))
-    yield _one(_RETURN, _ALLOW)
-
-
-def _load(argument: int) -> bytes:
-    """Its lower half: all of these arguments are shorter."""
-    return _one(_LOAD, _ARGUMENTS_AT + 8 * argument)
-
-
-def _fail(code: int) -> bytes:
-    return _one(_RETURN, _FAIL | code)
-
-
-def _one(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
-    return struct.pack("=HBBI", code, if_true, if_false, value)
-
-
-# What a process of a program's may use, and who it is.
-
-_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 1, 4, 36
-_NOBODY = 65534
-_MOST_FILES = 64
-# Threads of the same user that may be there besides those that are there already, and processes,
-# where the kernel does not refuse these.
-_MORE_THREADS = 32
-_GIVEN_UP_FIRST = "1000"
-
-
-def become_subreaper() -> None:
-    """Have whatever a descendant leaves become a child of this process. Raises `OSError`."""
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-
-
-def set_readable(*, readable: bool) -> None:
-    """Whether others of the same user may look into this process's memory and files."""
-    with suppress(OSError):
-        _prctl(_PR_SET_DUMPABLE, int(readable))
-
-
 class Confinement(NamedTuple):
     """Whether the kernel refuses system calls from now on, and whether it hides files."""
 
@@ -204,17 +103,17 @@ def confine(cpu_s: int, memory_bytes: int, server: int, *, refuses_calls: bool) 
     Raises `OSError` if root cannot become nobody, or if the server is gone.
     """
     _raise_oom_score()
-    most_threads = _threads_of(os.getuid() or _NOBODY) + _MORE_THREADS
-    for what, most in (
+    max_threads = _n_threads_of(os.getuid() or _NOBODY) + _MAX_MORE_THREADS
+    for kind, limit in (
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_MEMLOCK, 0),
         (resource.RLIMIT_MSGQUEUE, 0),
-        (resource.RLIMIT_NOFILE, _MOST_FILES),
-        (resource.RLIMIT_NPROC, most_threads),
+        (resource.RLIMIT_NOFILE, _MAX_FILES),
+        (resource.RLIMIT_NPROC, max_threads),
         (resource.RLIMIT_AS, memory_bytes),
     ):
-        _limit(what, most, most)
+        _limit(kind, limit, limit)
     _limit(resource.RLIMIT_CPU, cpu_s, cpu_s + 1)
     if os.getuid() == 0 or os.geteuid() == 0:
         os.setgroups([])
@@ -224,26 +123,37 @@ def confine(cpu_s: int, memory_bytes: int, server: int, *, refuses_calls: bool) 
     if os.getppid() != server:
         raise OSError("the server is gone")
     set_readable(readable=False)
-    is_hidden = refuses_calls and hide_files()
-    return Confinement(refuses_calls and forbid(), is_hidden)
+    is_hidden = refuses_calls and _hide_files()
+    return Confinement(refuses_calls and _refuse_calls(), is_hidden)
 
 
-def _limit(what: int, soft: int, hard: int) -> None:
-    """Never above what holds already."""
-    _, known = resource.getrlimit(what)
-    if known != resource.RLIM_INFINITY:
-        soft, hard = min(soft, known), min(hard, known)
-    resource.setrlimit(what, (soft, hard))
+def become_subreaper() -> None:
+    """Whatever a descendant leaves becomes a child of this process. Raises `OSError`."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def set_readable(*, readable: bool) -> None:
+    """Whether others of the same user may look into this process's memory and files."""
+    with suppress(OSError):
+        _prctl(_PR_SET_DUMPABLE, int(readable))
+
+
+def _limit(kind: int, soft: int, hard: int) -> None:
+    """Set a limit, never above the present one."""
+    _, present = resource.getrlimit(kind)
+    if present != resource.RLIM_INFINITY:
+        soft, hard = min(soft, present), min(hard, present)
+    resource.setrlimit(kind, (soft, hard))
 
 
 def _raise_oom_score() -> None:
-    """Should memory run out, the kernel is to end this process, and no other."""
+    """If memory runs out, the kernel is to end this process, and no other."""
     set_readable(readable=True)  # otherwise the file is root's
     with suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text(_GIVEN_UP_FIRST, encoding="ascii")
+        Path("/proc/self/oom_score_adj").write_text(_OOM_SCORE_OF_FIRST_TO_GO, encoding="ascii")
 
 
-def _threads_of(user: int) -> int:
+def _n_threads_of(user: int) -> int:
     count = 0
     for entry in os.scandir("/proc"):
         with suppress(OSError):
@@ -252,7 +162,85 @@ def _threads_of(user: int) -> int:
     return count
 
 
-def _prctl(what: int, value: int) -> None:
-    if ctypes.CDLL(None, use_errno=True).prctl(what, value, 0, 0, 0):
+def _prctl(option: int, value: int) -> None:
+    if ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0):
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
+
+
+def _hide_files() -> bool:
+    """Hide files from this process and all of its threads; `False` if the kernel cannot."""
+    call = ctypes.CDLL(None).syscall
+    rights = struct.pack("=Q", _READ_FILE | _READ_FOLDER)
+    ruleset = call(_CREATE_RULESET, rights, len(rights), 0)
+    if ruleset < 0:
+        return False
+    try:
+        for folder in (os.path.dirname(os.__file__), *_VISIBLE_FOLDERS):  # noqa: PTH120 -- pathlib is slow
+            _allow_reading(call, ruleset, folder, _READ_FILE | _READ_FOLDER)
+        for file in _VISIBLE_FILES:
+            _allow_reading(call, ruleset, file, _READ_FILE)
+        error = ctypes.CDLL(None).prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+        return not error and not call(_RESTRICT_SELF, ruleset, 0)
+    finally:
+        os.close(ruleset)
+
+
+def _allow_reading(call: ctypes._NamedFuncPointer, ruleset: int, path: str, rights: int) -> None:
+    """Let a path, and all below it, be read; a path that is not there is passed over."""
+    with suppress(OSError):
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        try:
+            call(_ADD_RULE, ruleset, _PATH_BENEATH, struct.pack("=Qi", rights, descriptor), 0)
+        finally:
+            os.close(descriptor)
+
+
+class _Program(ctypes.Structure):
+    """The kernel's `struct sock_fprog`."""
+
+    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
+
+
+def _refuse_calls() -> bool:
+    """Have the kernel refuse calls to this process and all of its threads; `False` if it cannot."""
+    if sys.maxsize < 2**32 or os.uname().machine not in _MACHINES:
+        return False
+    instructions = b"".join(_filter(*_MACHINES[os.uname().machine]))
+    program = _Program(len(instructions) // 8, instructions)
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    if prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
+        return False
+    return not prctl(_PR_SET_SECCOMP, _FILTER_MODE, ctypes.byref(program), 0, 0)
+
+
+def _filter(column: int, machine: int) -> Iterator[bytes]:
+    """The instructions, each the kernel's `struct sock_filter`. A jump counts those it skips."""
+    yield _instruction(_LOAD, _MACHINE_AT)
+    yield from (_instruction(_EQUAL, machine, 1, 0), _instruction(_RETURN, _KILL))
+    yield _instruction(_LOAD, _NUMBER_AT)
+    yield from (_instruction(_AT_LEAST, _X32, 0, 1), _fail(errno.ENOSYS))
+    for calls, code in ((_REFUSED, errno.EPERM), (_UNKNOWN, errno.ENOSYS)):
+        for number in (numbers[column] for numbers in calls.values() if numbers[column] >= 0):
+            yield from (_instruction(_EQUAL, number, 0, 1), _fail(code))
+    for numbers, argument, bits in _BY_BITS.values():
+        if numbers[column] >= 0:
+            yield from (_instruction(_EQUAL, numbers[column], 0, 4), _load_argument(argument))
+            yield from (_instruction(_ANY_BIT, bits, 0, 1), _fail(errno.EACCES))
+            yield _instruction(_RETURN, _ALLOW)
+    yield from (_instruction(_EQUAL, _CLONE[column], 0, 3), _load_argument(0))
+    yield from (_instruction(_ANY_BIT, _THREAD, 1, 0), _fail(errno.EPERM))
+    yield _instruction(_RETURN, _ALLOW)
+
+
+def _load_argument(index: int) -> bytes:
+    """Load the lower half of an argument: all of these are shorter."""
+    return _instruction(_LOAD, _ARGUMENTS_AT + 8 * index)
+
+
+def _fail(code: int) -> bytes:
+    return _instruction(_RETURN, _FAIL | code)
+
+
+def _instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+    return struct.pack("=HBBI", code, if_true, if_false, value)

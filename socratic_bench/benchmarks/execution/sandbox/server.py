@@ -1,4 +1,10 @@
-"""Which processes are below this one, and their end."""
+"""The process that executes programs: one job a line on stdin, one result a line on stdout.
+
+Each program has a process of its own, a fork of this one. Whatever that leaves becomes a child of
+this process and is killed before the result is written. When stdin is closed, all ends.
+"""
+
+from __future__ import annotations
 
 import json
 import os
@@ -14,124 +20,24 @@ from typing import Any, NamedTuple, NoReturn
 from .child import IMPORTED, MODULES, SELDOM, evaluate
 from .limits import become_subreaper, confine, set_readable
 
-# What cannot be killed by then hangs in the kernel.
-_MOST_SWEEPING_S = 20.0
-# Stopped, being traced, dead: whoever is held begins nothing.
-_HELD = ("T", "t", "Z", "X")
-# What hangs in the kernel is not stopped either: so each of so many passes kills all the same.
-_MOST_STOPPING = 100
-
-
-def sweep(spared: Collection[int] = ()) -> dict[int, tuple[int, float]]:
-    """Kill all that is below this process, but for children that are spared: how each that became
-    a child of this one has ended, and how many seconds of a processor it took.
-
-    All are stopped first: whoever is killed makes room for others, whoever is stopped keeps it, and
-    begins none. This process must be a subreaper. Raises `TimeoutError` if some cannot be killed.
-    """
-    ended: dict[int, tuple[int, float]] = {}
-    deadline_s = time.monotonic() + _MOST_SWEEPING_S
-    n_passes = 0
-    while _may_have_children(spared):
-        n_passes += 1
-        found = [one for child in _children() if child not in spared for one in _tree(child)]
-        running = [one for one in found if _state(one) not in _HELD]
-        is_stopping = bool(running) and n_passes % _MOST_STOPPING
-        _signal(
-            running if is_stopping else found, signal.SIGSTOP if is_stopping else signal.SIGKILL
-        )
-        if not is_stopping:
-            ended.update(_reaped(found))
-        if time.monotonic() > deadline_s:
-            raise TimeoutError(f"{len(found)} processes cannot be killed")
-    return ended
-
-
-def _signal(processes: Iterable[int], number: int) -> None:
-    for process in processes:
-        with suppress(ProcessLookupError):
-            os.kill(process, number)
-
-
-def _reaped(processes: Iterable[int]) -> Iterator[tuple[int, tuple[int, float]]]:
-    for process in processes:
-        with suppress(ChildProcessError):  # not this one's child yet
-            one, status, used = os.wait4(process, os.WNOHANG)
-            if one:
-                yield one, (status, used.ru_utime + used.ru_stime)
-
-
-def _may_have_children(spared: Collection[int]) -> bool:
-    """The kernel's list may leave one out that ends meanwhile, but waiting knows them all."""
-    if spared:
-        return any(one not in spared for _ in range(2) for one in _children())
-    try:
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return False
-    return True
-
-
-def _tree(process: int) -> Iterator[int]:
-    """It and all that is below it, as far as can be seen while it changes."""
-    waiting = [process]
-    while waiting:
-        one = waiting.pop()
-        yield one
-        waiting += _children(one)
-
-
-def _children(process: int | None = None) -> list[int]:
-    """Those of a process, of whichever of its threads: of this one, unless another is named. Dead
-    ones that wait to be told of are among them.
-    """
-    here = Path("/proc") / (str(process) if process else "self") / "task"
-    try:
-        listed = [(one / "children").read_text(encoding="ascii") for one in here.iterdir()]
-    except OSError:  # a kernel without it, or a thread has ended meanwhile
-        return [one for one in _processes() if _parent(one) == (process or os.getpid())]
-    return [int(word) for text in listed for word in text.split()]
-
-
-def _processes() -> Iterator[int]:
-    return (int(one.name) for one in Path("/proc").iterdir() if one.name.isdecimal())
-
-
-def _parent(process: int) -> int | None:
-    found = _status(process)
-    return int(found[1]) if found else None
-
-
-def _state(process: int) -> str:
-    """A letter: see proc(5). "X" if it is gone."""
-    return next(iter(_status(process)), "X")
-
-
-def _status(process: int) -> list[str]:
-    """What the kernel tells of it, behind its name: its state, its parent, ..."""
-    try:
-        status = Path(f"/proc/{process}/stat").read_text(encoding="latin-1")
-    except OSError:
-        return []
-    return status.rpartition(")")[2].split()
-
-
-# The process that executes programs: one job a line on stdin, one result a line on stdout.
-#
-# Each program has a process of its own, a fork of this one. Whatever that leaves becomes a child of
-# this process and is killed before the result is told. When stdin is closed, all ends.
-
-# How a program's process ends by our own hand.
+# Exit codes of a program's process, from our own code.
 _DONE, _UNCONFINED = 0, 97
 _RESULT = 3
 _MAX_RESULT_BYTES = 8 * 2**20
 _PIECE_BYTES = 65_536
 _NONCE_BYTES = 16
-_LOOK_MS = 20
+_POLL_MS = 20
+# What cannot be killed by then hangs in the kernel.
+_MAX_SWEEP_S = 20.0
+# Stopped, being traced, dead: such a process starts no other.
+_STOPPED_STATES = ("T", "t", "Z", "X")
+# A process that hangs in the kernel does not stop either: so each of so many passes kills all the
+# same.
+_PASSES_PER_KILL = 100
 
 
 class _ProcessResult(NamedTuple):
-    """What was seen of a program's process: what it said, and why it was ended, if it was."""
+    """The output of a program's process, and the reason for which it was ended, if it was."""
 
     result: bytes
     outcome: str | None
@@ -145,12 +51,12 @@ def main() -> None:
         with suppress(ImportError):  # not every Python has all of them
             __import__(name)
     for line in sys.stdin.buffer:
-        answer = json.dumps(_executed(json.loads(line)))
+        answer = json.dumps(_execute(json.loads(line)))
         sys.stdout.buffer.write(answer.encode() + b"\n")
         sys.stdout.buffer.flush()
 
 
-def _executed(job: dict[str, Any]) -> dict[str, Any]:
+def _execute(job: dict[str, Any]) -> dict[str, Any]:
     nonce = os.urandom(_NONCE_BYTES)
     result, result_end = os.pipe()
     printed, printed_end = os.pipe()
@@ -166,7 +72,7 @@ def _executed(job: dict[str, Any]) -> dict[str, Any]:
         os.close(result)
         os.close(printed)
         ended = sweep()
-    return {**_told(watched, *ended[child], job, nonce), "n_left": len(ended) - 1}
+    return {**_answer(watched, *ended[child], job, nonce), "n_left": len(ended) - 1}
 
 
 def _run_in_child(
@@ -182,16 +88,16 @@ def _run_in_child(
         os.dup2(result, _RESULT)
         os.closerange(_RESULT + 1, 65_536)
         os.chdir("/")
-        confined = confine(
+        confinement = confine(
             int(job["timeout_s"]) + 1,
             job["memory_bytes"],
             server,
             refuses_calls=job["refuses_calls"],
         )
         code, program = _DONE, os.getpid()
-        found = {**evaluate(job), **confined._asdict()}
+        evaluation = {**evaluate(job), **confinement._asdict()}
         if os.getpid() == program:  # and not a fork of it, which comes back here, too
-            _write(_RESULT, nonce + json.dumps(found).encode())
+            _write(_RESULT, nonce + json.dumps(evaluation).encode())
     except BaseException:  # noqa: BLE001 -- the exit code tells; a traceback would be the program's
         code = code or 1
     finally:
@@ -199,29 +105,32 @@ def _run_in_child(
 
 
 def _write(descriptor: int, content: bytes) -> None:
-    rest = memoryview(content)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
+    remaining = memoryview(content)
+    while remaining:
+        remaining = remaining[os.write(descriptor, remaining) :]
 
 
 def _watch(child: int, job: dict[str, Any], bounds: dict[int, int]) -> _ProcessResult:
-    """Read what it says until it ends, its time is over, or it says too much.
+    """Read a process's output until it ends, its time is over, or it writes too much.
 
-    The first of the descriptors has the result. Whoever else has them may keep them open.
+    `bounds` has the largest number of bytes by descriptor; the first one has the result. Whoever
+    else has the descriptors may keep them open.
     """
     deadline_s = time.monotonic() + job["timeout_s"]
     poll = select.poll()
     for descriptor in bounds:
         os.set_blocking(descriptor, False)
         poll.register(descriptor, select.POLLIN)
-    poll.register(sys.stdin.fileno(), 0)  # that nobody is there any more is told in any case
-    said: dict[int, bytearray] = {descriptor: bytearray() for descriptor in bounds}
+    poll.register(sys.stdin.fileno(), 0)  # reports that the client is gone in any case
+    output: dict[int, bytearray] = {descriptor: bytearray() for descriptor in bounds}
     outcome = None
     while outcome is None:
         has_ended = _has_ended(child)
-        ready = {one for one, _ in poll.poll(0 if has_ended else _LOOK_MS)}
-        n_read = sum(_read(one, said[one], poll) for one in ready & bounds.keys())
-        if any(len(said[one]) > bound for one, bound in bounds.items()):
+        ready = {descriptor for descriptor, _ in poll.poll(0 if has_ended else _POLL_MS)}
+        n_read = sum(
+            _read(descriptor, output[descriptor], poll) for descriptor in ready & bounds.keys()
+        )
+        if any(len(output[descriptor]) > bound for descriptor, bound in bounds.items()):
             outcome = "output"
         elif sys.stdin.fileno() in ready:
             outcome = "abandoned"
@@ -229,33 +138,33 @@ def _watch(child: int, job: dict[str, Any], bounds: dict[int, int]) -> _ProcessR
             break
         elif time.monotonic() > deadline_s:
             outcome = "timeout"
-    return _ProcessResult(bytes(next(iter(said.values()))), outcome)
+    return _ProcessResult(bytes(next(iter(output.values()))), outcome)
 
 
 def _has_ended(child: int) -> bool:
     return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
-def _read(descriptor: int, said: bytearray, poll: select.poll) -> int:
-    """How many bytes more there are."""
+def _read(descriptor: int, output: bytearray, poll: select.poll) -> int:
+    """Append what can be read; returns the number of bytes."""
     try:
         piece = os.read(descriptor, _PIECE_BYTES)
     except BlockingIOError:
         return 0
     if not piece:
         poll.unregister(descriptor)
-    said += piece
+    output += piece
     return len(piece)
 
 
-def _told(
+def _answer(
     watched: _ProcessResult, status: int, used_s: float, job: dict[str, Any], nonce: bytes
 ) -> dict[str, Any]:
     """The result of a process that ended by itself; of any other one, how it ended."""
     if watched.outcome:
         return {"outcome": watched.outcome}
     if os.WIFSIGNALED(status):
-        return {"outcome": _killed(os.WTERMSIG(status), is_late=used_s >= job["timeout_s"])}
+        return {"outcome": _signal_outcome(os.WTERMSIG(status), is_late=used_s >= job["timeout_s"])}
     code = os.WEXITSTATUS(status)
     if code == _UNCONFINED:
         return {"outcome": "unconfined"}
@@ -267,8 +176,105 @@ def _told(
         return {"outcome": "no_result"}
 
 
-def _killed(number: int, *, is_late: bool) -> str:
-    """What a signal that ended it means, if it was not ours."""
+def _signal_outcome(number: int, *, is_late: bool) -> str:
+    """The outcome of a process that a signal ended, other than ours."""
     if number == signal.SIGXCPU or (number == signal.SIGKILL and is_late):
         return "timeout"
     return "memory" if number == signal.SIGKILL else "crashed"  # the kernel had none left
+
+
+def sweep(spared: Collection[int] = ()) -> dict[int, tuple[int, float]]:
+    """Kill all descendants of this process, but for spared children and what is below them.
+
+    Returns, for each that became a child of this process, its exit status and the seconds of
+    processor time that it took. All are stopped first: a killed process makes room for another, a
+    stopped one keeps its place and starts none. This process must be a subreaper. Raises
+    `TimeoutError` if some cannot be killed.
+    """
+    ended: dict[int, tuple[int, float]] = {}
+    deadline_s = time.monotonic() + _MAX_SWEEP_S
+    n_passes = 0
+    while _may_have_children(spared):
+        n_passes += 1
+        processes = [
+            process for child in _children() if child not in spared for process in _tree(child)
+        ]
+        running = [process for process in processes if _state(process) not in _STOPPED_STATES]
+        if running and n_passes % _PASSES_PER_KILL:
+            _signal(running, signal.SIGSTOP)
+        else:
+            _signal(processes, signal.SIGKILL)
+            ended.update(_reap(processes))
+        if time.monotonic() > deadline_s:
+            raise TimeoutError(f"{len(processes)} processes cannot be killed")
+    return ended
+
+
+def _signal(processes: Iterable[int], number: int) -> None:
+    for process in processes:
+        with suppress(ProcessLookupError):
+            os.kill(process, number)
+
+
+def _reap(processes: Iterable[int]) -> Iterator[tuple[int, tuple[int, float]]]:
+    for process in processes:
+        with suppress(ChildProcessError):  # not this one's child yet
+            ended, status, usage = os.wait4(process, os.WNOHANG)
+            if ended:
+                yield ended, (status, usage.ru_utime + usage.ru_stime)
+
+
+def _may_have_children(spared: Collection[int]) -> bool:
+    """The kernel's list may leave out a process that ends meanwhile, but waiting knows them all."""
+    if spared:
+        return any(child not in spared for _ in range(2) for child in _children())
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
+
+
+def _tree(process: int) -> Iterator[int]:
+    """A process and all its descendants, as far as can be seen while they change."""
+    waiting = [process]
+    while waiting:
+        parent = waiting.pop()
+        yield parent
+        waiting += _children(parent)
+
+
+def _children(process: int | None = None) -> list[int]:
+    """The children of all threads of a process, by default of this one; dead ones that were not
+    waited for are among them.
+    """
+    tasks = Path("/proc") / (str(process) if process else "self") / "task"
+    try:
+        lists = [(task / "children").read_text(encoding="ascii") for task in tasks.iterdir()]
+    except OSError:  # a kernel without it, or a thread has ended meanwhile
+        parent = process or os.getpid()
+        return [candidate for candidate in _all_processes() if _parent(candidate) == parent]
+    return [int(word) for text in lists for word in text.split()]
+
+
+def _all_processes() -> Iterator[int]:
+    return (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal())
+
+
+def _parent(process: int) -> int | None:
+    status = _status(process)
+    return int(status[1]) if status else None
+
+
+def _state(process: int) -> str:
+    """A letter: see proc(5). "X" if the process is gone."""
+    return next(iter(_status(process)), "X")
+
+
+def _status(process: int) -> list[str]:
+    """The fields of /proc/PID/stat behind the name: state, parent, ...; none if it is gone."""
+    try:
+        status = Path(f"/proc/{process}/stat").read_text(encoding="latin-1")
+    except OSError:
+        return []
+    return status.rpartition(")")[2].split()
