@@ -1,4 +1,4 @@
-"""The document of a dry run: expected usage, cost and time, their range, and the assumptions."""
+"""The estimates of a dry run, of one run and of a sweep: usage, cost, time and assumptions."""
 
 from __future__ import annotations
 
@@ -31,10 +31,47 @@ from socratic_bench.settings import CoreConfig
 from socratic_bench.turns import Turn
 from socratic_bench.types import JUDGE, Completion, EndReason, Role, doc
 
+# Printed with the estimate of a run.
+NOTES = (
+    (
+        "All turns are played from the first one on, whatever an earlier process has done, unless "
+        "another actor ends it, budget or deadline are used up, or the emulator refuses."
+    ),
+    "Every call is answered at the first attempt, and every verdict can be read.",
+    (
+        "All models at an endpoint that says it is the emulator reply as the emulator does; other "
+        "models reply with texts of an assumed length, and nothing is known of what they refuse."
+    ),
+    "A cache entry outlives the time between two turns.",
+)
+# Printed with the estimate of a sweep.
+ASSUMPTIONS = (
+    "Each kind of cell is forecast once, by its first repeat, as the dry run of a run is.",
+    "Cells are played from their first turn on; those that ended, by the sweep's index, are not.",
+    "What several cells have in common of a model's instructions is written to its cache once.",
+    (
+        "The time is the longest of these: the cells in their order, and their requests, as many "
+        "at once as are allowed; every model's requests and tokens at its targets; and some 200 "
+        "calls a second."
+    ),
+    "At flex, calls may take longer, by how much is not known.",
+)
+
+Usd = Annotated[Amount | None, doc("USD; null if a price is unknown")]
+PerMinute = Annotated[int, Meta(ge=1)]
+ExpectedUsage = Annotated[
+    dict[str, Annotated[CallUsage, doc("of the role, or of all roles")]],
+    keys("roles and total"),
+    doc("expected tokens and calls"),
+]
+
 
 class Expectation(Struct, frozen=True):
-    """A run as it is expected if replies have a certain length; `refusal` is what ends it early,
-    `lacks_closing` tells that a budget has no room for the closing verdict.
+    """The expected course of a run, if replies have a certain length.
+
+    Attributes:
+        refusal: what ends the run early.
+        lacks_closing: whether the budget has no room for the closing verdict.
     """
 
     turns: Sequence[Turn]
@@ -49,26 +86,21 @@ class Expectation(Struct, frozen=True):
         return {role: RoleUsage(completions=tuple(calls)) for role, calls in self.calls.items()}
 
 
-ExpectedUsage = Annotated[
-    dict[str, Annotated[CallUsage, doc("of the role, or of all roles")]],
-    keys("roles and total"),
-    doc("tokens and calls that are expected"),
-]
-
-
 class Sent(Struct, frozen=True, kw_only=True):
-    """Requests of the dry run itself, none of which calls a model."""
+    """Requests that the dry run itself sent; none calls a model."""
 
-    count_tokens: Annotated[Count, doc("has the service count tokens")]
-    emulator_pace: Annotated[
-        Count, doc("asks an endpoint that is not the service's own if it is the emulator")
-    ]
-    bucket: Annotated[Count, doc("looks whether the bucket is there")]
+    count_tokens: Annotated[Count, doc("asked the service to count tokens")]
+    emulator_pace: Annotated[Count, doc("asked a custom endpoint whether it is the emulator")]
+    bucket: Annotated[Count, doc("looked whether the bucket exists")]
 
 
 class Forecast(Struct, frozen=True, kw_only=True):
-    """Expectations by the length of replies. `counted` names the models whose tokens the service
-    has counted; `emulated`: an emulator answers for all models; `sent`: by this and earlier ones.
+    """Expectations by the length of replies.
+
+    Attributes:
+        counted: models whose tokens the service has counted.
+        emulated: whether an emulator answers for all models.
+        sent: requests of this dry run and of earlier ones that it reuses.
     """
 
     expected: Mapping[Length, Expectation]
@@ -78,11 +110,11 @@ class Forecast(Struct, frozen=True, kw_only=True):
 
 
 class Bound(Struct, frozen=True, kw_only=True):
-    """What a run would take if replies are of one length."""
+    """Estimate of a run for one length of replies."""
 
     usage: Annotated[CallUsage, doc("tokens and calls of all roles")]
-    cost_usd: Annotated[Amount | None, doc("USD in total; null if a price is not known")]
-    duration_seconds: Annotated[Amount, doc("seconds that it would take")]
+    cost_usd: Annotated[Amount | None, doc("USD in total; null if a price is unknown")]
+    duration_seconds: Annotated[Amount, doc("expected seconds")]
 
     @classmethod
     def of(cls, billing: Billing, expectation: Expectation) -> Bound:
@@ -96,7 +128,7 @@ class Bound(Struct, frozen=True, kw_only=True):
 
 
 class BudgetCheck(Struct, frozen=True, kw_only=True):
-    """Whether a budget is enough."""
+    """Whether the budget is enough."""
 
     max_cost_usd: Annotated[float, Meta(gt=0, description="USD, the budget")]
     covers_high: Annotated[bool, doc("whether it covers the high cost")]
@@ -110,7 +142,7 @@ class BudgetCheck(Struct, frozen=True, kw_only=True):
 
 
 class DeadlineCheck(Struct, frozen=True, kw_only=True):
-    """Whether a deadline is late enough."""
+    """Whether the deadline is late enough."""
 
     deadline_s: Annotated[float, Meta(gt=0, description="seconds, the deadline")]
     covers_expected: Annotated[bool, doc("whether it covers the expected time")]
@@ -128,10 +160,11 @@ class DeadlineCheck(Struct, frozen=True, kw_only=True):
 
 
 class Replies(Struct, frozen=True, kw_only=True):
-    """Output tokens of one call on average, and how they are known."""
+    """Mean output tokens of a call, and their source."""
 
     source: Annotated[
-        Literal["emulator", "assumed"], doc("emulator: what the simulated model says is known")
+        Literal["emulator", "assumed"],
+        doc("emulator: the length of a simulated model's replies is known"),
     ]
     low_tokens: Annotated[Amount | None, doc("if replies are short; null: no calls")]
     tokens: Annotated[Amount | None, doc("as expected; null: no calls")]
@@ -148,23 +181,23 @@ class Replies(Struct, frozen=True, kw_only=True):
 
 
 class Assumptions(Struct, frozen=True, kw_only=True):
-    """What the estimate is based on; roles without a model are left out."""
+    """What the estimate assumes; roles without a model are left out."""
 
     replies: Annotated[
-        dict[str, Annotated[Replies, doc("output tokens of one call on average")]],
+        dict[str, Annotated[Replies, doc("mean output tokens of a call")]],
         keys("some roles"),
-        doc("how long replies are, by role"),
+        doc("length of replies, by role"),
     ]
     token_counts: Annotated[
         dict[
             str,
             Annotated[
                 Literal["counted", "estimated"],
-                doc("counted: scaled by CountTokens of the largest request"),
+                doc("counted: scaled to CountTokens of the largest request"),
             ],
         ],
         keys("some roles"),
-        doc("how input tokens are known, by role"),
+        doc("source of input tokens, by role"),
     ]
     notes: Annotated[list[str], doc("the other assumptions, a sentence each")]
 
@@ -181,8 +214,35 @@ class Assumptions(Struct, frozen=True, kw_only=True):
         )
 
 
+class ExpectedJuror(Struct, frozen=True, kw_only=True):
+    """Estimate of one juror's calls."""
+
+    model: Model
+    usage: Annotated[CallUsage, doc("its expected tokens and calls")]
+    cost_usd: Annotated[Usd, doc("expected USD; null if a price is unknown")]
+    low_usd: Annotated[Usd, doc("USD if replies are short; null as above")]
+    high_usd: Annotated[Usd, doc("USD if replies are long; null as above")]
+
+    @classmethod
+    def of(
+        cls, model_id: str, billing: Billing, calls: Mapping[Length, Sequence[Completion]]
+    ) -> ExpectedJuror:
+        """The estimate from all calls of the jury, by the length of replies."""
+        by_length = {
+            length: [call for call in of_jury if call.model_id == model_id]
+            for length, of_jury in calls.items()
+        }
+        return cls(
+            model=model_id,
+            usage=CallUsage.of_all([RoleUsage(completions=tuple(by_length["likely"]))]),
+            cost_usd=role_usd(billing, JUDGE, by_length["likely"]),
+            low_usd=role_usd(billing, JUDGE, by_length["short"]),
+            high_usd=role_usd(billing, JUDGE, by_length["long"]),
+        )
+
+
 class DryRunDocument(Document, frozen=True, kw_only=True):
-    """What a run would take."""
+    """Estimate of a run."""
 
     kind: Literal["dry_run"] = "dry_run"
     benchmark: BenchmarkName
@@ -190,19 +250,19 @@ class DryRunDocument(Document, frozen=True, kw_only=True):
     sample: Annotated[Part, part("sample", is_known=True)] = field(
         name="*sample", default_factory=Part
     )
-    prompt: Annotated[str, doc("what is said first to the model under test")]
-    others: Annotated[
-        dict[str, Annotated[str | None, doc("its model; null: no model takes this part")]],
+    prompt: Annotated[str, doc("the first message to the model under test")]
+    other_models: Annotated[
+        dict[str, Annotated[str | None, doc("its model; null: no model has this role")]],
         keys("settings of others"),
-    ] = field(name="*others", default_factory=dict)
+    ] = field(name="*other_models", default_factory=dict)
     judge_model: Annotated[str | None, doc("the judge model; null without one")]
-    jurors: Annotated[list[ExpectedJuror], doc("what each judge model would take")]
+    jurors: Annotated[list[ExpectedJuror], doc("estimate of each judge model")]
     seed: SeedEntry
-    n_turns: Annotated[Count, doc("turns that are expected to be played")]
+    n_turns: Annotated[Count, doc("expected turns")]
     end_reason: Annotated[str, doc("how the run is expected to end")]
     error: Annotated[
         ErrorEntry | None,
-        doc("what the emulator is known to refuse, and ends the run; exit code 3"),
+        doc("request that the emulator is known to refuse, which ends the run; exit code 3"),
     ]
     usage: ExpectedUsage
     cost: Annotated[
@@ -210,14 +270,16 @@ class DryRunDocument(Document, frozen=True, kw_only=True):
         doc("USD by role and in total; null if no price is known for any model in use"),
     ]
     duration_seconds: Annotated[
-        Amount, doc("the run's critical path: its actors in turn, and the last verdict")
+        Amount, doc("seconds of the critical path: the roles in turn, and the last verdict")
     ]
     low: Annotated[Bound, doc("if replies are short and models quick")]
     high: Annotated[Bound, doc("if replies are long and models slow")]
-    budget: Annotated[BudgetCheck | None, doc("if it is enough; null without --max-cost-usd")]
-    deadline: Annotated[DeadlineCheck | None, doc("if it is late enough; null without --deadline")]
-    sent: Annotated[Sent, doc("requests of the dry run itself")]
-    assumptions: Annotated[Assumptions, doc("what the estimate goes by")]
+    budget: Annotated[BudgetCheck | None, doc("whether it is enough; null without --max-cost-usd")]
+    deadline: Annotated[
+        DeadlineCheck | None, doc("whether it is late enough; null without --deadline")
+    ]
+    sent: Annotated[Sent, doc("requests that the dry run itself sent")]
+    assumptions: Annotated[Assumptions, doc("assumptions of the estimate")]
 
     @classmethod
     def of(
@@ -234,16 +296,18 @@ class DryRunDocument(Document, frozen=True, kw_only=True):
         billing = Billing.of(config, parts, models, prices)
         likely = forecast.expected["likely"]
         tallies = likely.tallies
-        judging = {length: one.calls[JUDGE] for length, one in forecast.expected.items()}
+        judge_calls = {length: run.calls[JUDGE] for length, run in forecast.expected.items()}
         return cls(
             benchmark=benchmark.name,
             model=config.model,
             sample=parts.sample.of(episode.opening),
             prompt=episode.opening.prompt,
-            others={one.setting: models[one.name] for one in parts.actors[1:]},
+            other_models={actor.setting: models[actor.name] for actor in parts.actors[1:]},
             judge_model=models[JUDGE],
             jurors=[
-                ExpectedJuror.of(one, billing, judging) for one in config.jurors if models[JUDGE]
+                ExpectedJuror.of(juror, billing, judge_calls)
+                for juror in config.jurors
+                if models[JUDGE]
             ],
             seed=config.seed,
             n_turns=sum(not turn.replayed for turn in likely.turns),
@@ -261,122 +325,66 @@ class DryRunDocument(Document, frozen=True, kw_only=True):
         )
 
 
-def _mean_output(calls: Sequence[Completion]) -> float | None:
-    usage = sum_usage([call.usage for call in calls])
-    return round(usage.output_tokens / len(calls), 1) if usage and calls else None
-
-
-NOTES = (
-    (
-        "All turns are played from the first one on, whatever an earlier process has done, unless "
-        "another actor ends it, budget or deadline are used up, or the emulator refuses."
-    ),
-    "Every call is answered at the first attempt, and every verdict can be read.",
-    (
-        "All models at an endpoint that says it is the emulator reply as the emulator does; other "
-        "models reply with texts of an assumed length, and nothing is known of what they refuse."
-    ),
-    "A cache entry outlives the time between two turns.",
-)
-
-
-# What each juror of a run would take.
-
-Usd = Annotated[Amount | None, doc("USD; null if a price is not known")]
-
-
-class ExpectedJuror(Struct, frozen=True, kw_only=True):
-    """Calls, tokens and money of one juror."""
-
-    model: Model
-    usage: Annotated[CallUsage, doc("its tokens and calls, as expected")]
-    cost_usd: Annotated[Usd, doc("USD as expected; null if a price is not known")]
-    low_usd: Annotated[Usd, doc("USD if replies are short; null as above")]
-    high_usd: Annotated[Usd, doc("USD if replies are long; null as above")]
-
-    @classmethod
-    def of(
-        cls, model_id: str, billing: Billing, calls: Mapping[Length, Sequence[Completion]]
-    ) -> ExpectedJuror:
-        """By the judge's calls, if replies have a length, of which its own count."""
-        own = {
-            length: [call for call in made if call.model_id == model_id]
-            for length, made in calls.items()
-        }
-        return cls(
-            model=model_id,
-            usage=CallUsage.of_all([RoleUsage(completions=tuple(own["likely"]))]),
-            cost_usd=role_usd(billing, JUDGE, own["likely"]),
-            low_usd=role_usd(billing, JUDGE, own["short"]),
-            high_usd=role_usd(billing, JUDGE, own["long"]),
-        )
-
-
-# The document of a sweep's dry run: what all its cells would take, together and by axis.
-
-PerMinute = Annotated[int, Meta(ge=1)]
-
-
 class Extent(Struct, frozen=True, kw_only=True):
-    """What cells would take if replies are of one length."""
+    """Estimate of cells for one length of replies."""
 
     usage: Annotated[CallUsage, doc("tokens and calls of all roles")]
     cost_usd: CostUsd
-    duration_seconds: Annotated[Amount, doc("seconds that they would take")]
+    duration_seconds: Annotated[Amount, doc("expected seconds")]
 
 
 class ExpectedGroup(Struct, frozen=True, kw_only=True):
     """The cells that have one value of an axis."""
 
-    value: Annotated[Value, doc("of the axis; null: the setting's default")]
-    n_cells: Annotated[Count, doc("cells that there are")]
-    usage: Annotated[CallUsage, doc("tokens and calls of all roles, as expected")]
+    value: Annotated[Value, doc("value of the axis; null: the default")]
+    n_cells: Annotated[Count, doc("number of cells")]
+    usage: Annotated[CallUsage, doc("expected tokens and calls of all roles")]
     cost_usd: CostUsd
     low_usd: Annotated[CostUsd, doc("USD if replies are short; null as above")]
     high_usd: Annotated[CostUsd, doc("USD if replies are long; null as above")]
 
 
 class ExpectedThroughput(Struct, frozen=True, kw_only=True):
-    """What a model would be sent in a region, by all actors."""
+    """Requests of all roles to a model in a region."""
 
     model: Model
-    region: Annotated[str | None, doc("where it is asked; null if none is set")]
-    requests: Annotated[Count, doc("requests, as expected")]
-    tokens: Annotated[Count, doc("input and output tokens, as expected")]
-    target_rpm: Annotated[PerMinute | None, doc("the most requests in any minute; null: no target")]
-    target_tpm: Annotated[PerMinute | None, doc("the most tokens in any minute; null: no target")]
+    region: Annotated[str | None, doc("region of the calls; null if none is set")]
+    requests: Annotated[Count, doc("expected requests")]
+    tokens: Annotated[Count, doc("expected input and output tokens")]
+    target_rpm: Annotated[PerMinute | None, doc("limit of requests in any minute; null: no target")]
+    target_tpm: Annotated[PerMinute | None, doc("limit of tokens in any minute; null: no target")]
     seconds_at_targets: Annotated[
-        Amount | None, doc("seconds until the last is sent at the targets; null: none")
+        Amount | None, doc("seconds until all are sent at the targets; null: none")
     ]
 
 
 class CachingSaves(Struct, frozen=True, kw_only=True):
-    """USD with prompt caching and without, as expected."""
+    """Expected USD with prompt caching and without."""
 
     with_usd: Annotated[CostUsd, doc("USD with prompt caching; null as above")]
     without_usd: Annotated[CostUsd, doc("USD with --no-prompt-cache; null as above")]
 
 
 class FlexSaves(Struct, frozen=True, kw_only=True):
-    """What the tier flex would make of the calls of the models under test; it may be slower."""
+    """Expected USD if the models under test used the service tier flex, which may be slower."""
 
     cost_usd: Annotated[
-        CostUsd, doc("USD in all, if flex served those that have a price for it; null: none has")
+        CostUsd, doc("USD in total, with flex for models that have a price for it; null: none has")
     ]
     unpriced: Annotated[list[str], doc("models under test without a known price at flex")]
 
 
 class SweepBudget(Struct, frozen=True, kw_only=True):
-    """Whether a budget is enough."""
+    """Whether the budget is enough."""
 
     max_cost_usd: Annotated[float, Meta(gt=0, description="USD, the budget")]
-    spent_usd: Annotated[Amount, doc("USD that cells cost which ended before")]
+    spent_usd: Annotated[Amount, doc("USD of cells that ended before")]
     covers_expected: Annotated[bool, doc("whether the rest covers the expected cost")]
     covers_high: Annotated[bool, doc("whether the rest covers the high cost")]
 
 
 class SweepDeadline(Struct, frozen=True, kw_only=True):
-    """Whether a deadline is late enough."""
+    """Whether the deadline is late enough."""
 
     deadline_s: Annotated[float, Meta(gt=0, description="seconds, the deadline")]
     covers_expected: Annotated[bool, doc("whether it covers the expected time")]
@@ -384,75 +392,65 @@ class SweepDeadline(Struct, frozen=True, kw_only=True):
 
 
 class RefusedCells(Struct, frozen=True, kw_only=True):
-    """Cells that are known to be refused by a model."""
+    """Cells that a model is known to refuse."""
 
     axes: AxisValues
-    n_cells: Annotated[Count, doc("cells of these values")]
-    error: Annotated[ErrorEntry, doc("what is refused, and what to do")]
+    n_cells: Annotated[Count, doc("cells with these values")]
+    error: Annotated[ErrorEntry, doc("what is refused, and what to do about it")]
 
 
 BoundBy = Literal["max_connections", "longest_cell", "process", "targets"]
 
 
 class SweepDryRun(Document, frozen=True, kw_only=True):
-    """What a sweep would take."""
+    """Estimate of a sweep."""
 
     kind: Literal["sweep_dry_run"] = "sweep_dry_run"
     benchmark: BenchmarkName
-    axes: Annotated[dict[str, list[Value]], doc("the settings that differ, with all their values")]
-    repeats: Annotated[int, Meta(ge=1, description="times that each cell is played")]
-    seed: Annotated[Seed, doc("given, or drawn: from which the seeds of cells follow")]
-    n_cells: Annotated[Count, doc("cells that would be played; with --resume those left")]
-    n_forecast: Annotated[Count, doc("cells that were forecast; repeats count as these")]
+    axes: Annotated[dict[str, list[Value]], doc("the settings that vary, with all their values")]
+    repeats: Annotated[int, Meta(ge=1, description="runs of each combination")]
+    seed: Annotated[Seed, doc("seed, given or drawn, from which the seeds of cells follow")]
+    n_cells: Annotated[Count, doc("cells to run; with --resume, those that are left")]
+    n_forecast: Annotated[Count, doc("cells that were estimated; repeats are taken to be the same")]
     end_reason: Annotated[
-        EndReason | None, doc("what is expected to end the sweep early; null: nothing")
+        EndReason | None, doc("what will end the sweep early; null: nothing is expected to")
     ]
-    error: Annotated[
-        ErrorEntry | None, doc("the first refusal that is known of, exit code 3; null without any")
-    ]
+    error: Annotated[ErrorEntry | None, doc("the first known refusal; exit code 3; null: none")]
     usage: ExpectedUsage
     cost_usd: Annotated[
-        dict[str, Annotated[CostUsd, doc("USD; null if a price is not known")]],
+        dict[str, Annotated[CostUsd, doc("USD; null if a price is unknown")]],
         keys("roles and total"),
-        doc("USD that are expected, by role and in total"),
+        doc("expected USD, by role and in total"),
     ]
     cost_by_model: Annotated[
-        dict[str, Annotated[dict[str, CostUsd], doc("USD by the model's id")]],
+        dict[str, Annotated[dict[str, CostUsd], doc("USD by model id")]],
         keys("roles"),
-        doc("USD that are expected, by role and by the model that is asked"),
+        doc("expected USD, by role and model"),
     ]
-    duration_seconds: Annotated[Amount, doc("seconds that are expected")]
-    bound_by: Annotated[BoundBy, doc("what the expected time depends on most")]
+    duration_seconds: Annotated[Amount, doc("expected seconds")]
+    bound_by: Annotated[BoundBy, doc("what limits the expected time most")]
     low: Annotated[Extent, doc("if replies are short and models quick")]
     high: Annotated[Extent, doc("if replies are long and models slow")]
     groups: Annotated[
         dict[str, list[ExpectedGroup]],
-        doc("by axis: the cells of each of its values, in their order"),
+        doc("by axis: the cells of each value, in order"),
     ]
-    models: Annotated[
-        list[ExpectedThroughput], doc("what each model would be sent, in each region")
+    models: Annotated[list[ExpectedThroughput], doc("requests to each model in each region")]
+    caching: Annotated[CachingSaves, doc("effect of prompt caching")]
+    flex: Annotated[FlexSaves, doc("effect of the service tier flex")]
+    budget: Annotated[SweepBudget | None, doc("whether it is enough; null without --max-cost-usd")]
+    deadline: Annotated[
+        SweepDeadline | None, doc("whether it is late enough; null without --deadline")
     ]
-    caching: Annotated[CachingSaves, doc("what prompt caching makes of it")]
-    flex: Annotated[FlexSaves, doc("what the service tier flex would make of it")]
-    budget: Annotated[SweepBudget | None, doc("if it is enough; null without --max-cost-usd")]
-    deadline: Annotated[SweepDeadline | None, doc("if it is late enough; null without --deadline")]
     refused: Annotated[list[RefusedCells], doc("cells that a model would refuse")]
-    stand_in: Annotated[bool, doc("whether amounts are no bill: the emulator, or made-up prices")]
+    stand_in: Annotated[bool, doc("true if nothing is billed: the emulator, or made-up prices")]
     prices: Annotated[
-        list[PriceSource], doc("where the prices come from; the first that knows a model counts")
+        list[PriceSource], doc("sources of the prices; the first that lists a model is used")
     ]
-    sent: Annotated[Sent, doc("requests of the dry run itself")]
-    assumptions: Annotated[list[str], doc("what the estimate goes by")]
+    sent: Annotated[Sent, doc("requests that the dry run itself sent")]
+    assumptions: Annotated[list[str], doc("assumptions of the estimate")]
 
 
-ASSUMPTIONS = (
-    "Each kind of cell is forecast once, by its first repeat, as the dry run of a run is.",
-    "Cells are played from their first turn on; those that ended, by the sweep's index, are not.",
-    "What several cells have in common of a model's instructions is written to its cache once.",
-    (
-        "The time is the longest of these: the cells in their order, and their requests, as many "
-        "at once as are allowed; every model's requests and tokens at its targets; and some 200 "
-        "calls a second."
-    ),
-    "At flex, calls may take longer, by how much is not known.",
-)
+def _mean_output(calls: Sequence[Completion]) -> float | None:
+    usage = sum_usage([call.usage for call in calls])
+    return round(usage.output_tokens / len(calls), 1) if usage and calls else None
