@@ -1,4 +1,7 @@
-"""Parsing that finds every mistake: argparse, with its errors kept instead of fatal."""
+"""Parses a command line with argparse, and collects every mistake in it.
+
+What shows mistakes is imported once there is one, so that `--help` stays quick.
+"""
 
 import argparse
 import os
@@ -7,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
+from textwrap import fill, wrap
 
 from .process import write_words
 from .terminal import columns
@@ -15,7 +19,7 @@ TYPE_CHECKING = False  # see cli/process.py
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-    from socratic_bench.errors import Words
+    from socratic_bench.errors import UsageError, Words
 
 Flags = Mapping[str, str | Sequence[str] | bool]
 STDOUT = 1
@@ -25,31 +29,28 @@ MISSING = "\0missing"  # no word of a command line can hold a NUL
 # The parser takes time with the square of the number of flags.
 MOST_WORDS = 1000
 LONGEST_SHOWN = 60
+MOST_SUGGESTIONS = 20
 PLAN_SUFFIX = ".toml"
 
 
 class Help(argparse.RawDescriptionHelpFormatter):
-    """Shows a flag's word without brackets, although the parser takes it as optional."""
+    """Formats help; a flag's word has no brackets, although the parser takes it as optional."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=columns(STDOUT, HELP_COLUMNS) - 2)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        """Lines as they are, but the longest in several."""
-        from textwrap import fill
-
+        """Keep the lines, but wrap those that are too long."""
         lines = text.splitlines()
         cut = [fill(line, TEXT_COLUMNS) if len(line) > TEXT_COLUMNS else line for line in lines]
         return super()._fill_text("\n".join(cut), width, indent)
 
     def _split_lines(self, text: str, width: int) -> list[str]:
-        """Between words, so that a name with a hyphen stays whole."""
-        from textwrap import wrap
-
+        """Wrap between words, so that a name with a hyphen stays whole."""
         return wrap(text, width, break_on_hyphens=False)
 
     def _format_action_invocation(self, action: argparse.Action) -> str:
-        """A flag and its short one, and what it takes only once."""
+        """The flag, its letter, and once what it takes."""
         flags = ", ".join(action.option_strings)
         if not flags or action.nargs == 0:
             return flags or super()._format_action_invocation(action)
@@ -62,70 +63,67 @@ class Help(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """Never exits by itself but for help; its mistakes are raised, or told by `repeated`."""
+    """A parser that raises `UsageError` where argparse would exit, except for help and version.
 
-    commands: Sequence[str] = ()  # other commands, to suggest for a misspelt one
+    `commands` are suggested for a misspelt command. `offers` has words that completion offers, by
+    flag or by the name of an argument without a flag.
+    """
 
-    def __init__(self, **how: "Any") -> None:  # noqa: ANN401 -- as argparse takes them
-        super().__init__(**how)
-        self._given: Counter[str] = Counter()
-        self.offered: dict[str, Sequence[str]] = {}  # words for a flag or in its place
+    commands: Sequence[str] = ()
+
+    def __init__(self, **options: "Any") -> None:  # noqa: ANN401 -- as argparse takes them
+        super().__init__(**options)
+        self._counts: Counter[str] = Counter()  # of the flags on the command line
+        self.offers: dict[str, Sequence[str]] = {}
         self.register("action", None, StoreOnce)
         self.register(
             "action", "store_true", partial(StoreOnce, nargs=0, const=True, default=False)
         )
 
     def error(self, message: str) -> "NoReturn":
-        from socratic_bench.errors import UsageError
-
-        raise UsageError([f"{message[:1].upper()}{message[1:]}."], hint=f"See {self.prog} --help.")
+        raise _usage_error([f"{message[:1].upper()}{message[1:]}."], f"See {self.prog} --help.")
 
     @property
     def flags(self) -> Collection[str]:
-        """All that the command has, however they are written."""
+        """All flags of the command, letters among them."""
         return self._option_string_actions
 
     def refuse(self, problems: "Sequence[Words]") -> None:
-        """Raises `UsageError` with all of them, if there are any."""
+        """Raise `UsageError` with all mistakes, if there are any."""
         if problems:
-            from socratic_bench.errors import UsageError
-
-            raise UsageError(problems, hint=f"See {self.prog} --help.")
+            raise _usage_error(problems, f"See {self.prog} --help.")
 
     def refuse_command(self, word: str) -> "NoReturn":
-        """A first word that is no command: whatever follows it was meant for another one."""
-        from socratic_bench.errors import UsageError
-
-        near = _near(word, self.commands) or "."
-        mistake = f"Unknown command {word!r}{near} There is {', '.join(self.commands)}."
+        """Raise `UsageError` for a first word that is no command, or is one too many."""
+        suggestion = _suggestion(word, self.commands) or "."
+        mistake = f"Unknown command {word!r}{suggestion} There is {', '.join(self.commands)}."
         if word in self.commands:
             mistake = f"A command line takes one command, so {word!r} is one too many."
-        raise UsageError(
-            [mistake], hint="socratic-runner --help says what they are for, and lists every flag."
-        )
+        hint = "socratic-runner --help says what they are for, and lists every flag."
+        raise _usage_error([mistake], hint)
 
-    def give(self, flag: str) -> None:
-        """Note that a flag stands on the command line, however it is written there."""
-        self._given[flag] += 1
+    def count(self, flag: str) -> None:
+        """Note that a flag, by its long name, stands on the command line."""
+        self._counts[flag] += 1
 
-    def forget(self) -> None:
-        """Begin again, with another reading of the command line."""
-        self._given.clear()
+    def reset_counts(self) -> None:
+        """Forget the flags that were counted, before the command line is parsed again."""
+        self._counts.clear()
 
-    def repeated(self) -> list[str]:
-        """A mistake for each flag that stood there more than once."""
-        flags = [flag for flag, count in self._given.items() if count > 1]
+    def repetition_mistakes(self) -> list[str]:
+        """A mistake for each flag that stands on the command line more than once."""
+        flags = [flag for flag, count in self._counts.items() if count > 1]
         return [f"{flag} is given more than once: keep one." for flag in flags]
 
     def _print_message(self, message: str, file: object = None) -> None:
-        """Help and version go the way of all documents."""
+        """Write help and version as documents are written."""
         del file
         if code := write_words(message):
             sys.exit(code)
 
 
 class StoreOnce(argparse.Action):
-    """Takes a flag's word and notes that it was given: of two, none is taken in silence."""
+    """Stores a flag's word, and counts the flag, so that a repeated one is noticed."""
 
     def __call__(
         self,
@@ -135,12 +133,12 @@ class StoreOnce(argparse.Action):
         option_string: str | None = None,
     ) -> None:
         if option_string and isinstance(parser, Parser):
-            parser.give(self.option_strings[-1])
+            parser.count(self.option_strings[-1])
         setattr(namespace, self.dest, self.const if self.nargs == 0 else values)
 
 
-# How a flag is added: with a value, with one each time that it comes, with one or more, or without.
-# A missing value is reported with all other mistakes.
+# How argparse adds a flag with a value, with a value each time that it is given, with several
+# values, and without any. A missing value is reported with all other mistakes.
 FORMS: "Mapping[str, Mapping[str, Any]]" = {
     "word": {"nargs": "?", "const": MISSING},
     "words": {"nargs": "?", "const": MISSING, "action": "append"},
@@ -150,78 +148,97 @@ FORMS: "Mapping[str, Mapping[str, Any]]" = {
 
 
 def parse(parser: Parser, words: Sequence[str]) -> tuple[Flags, list[str]]:
-    """The flags that were given, by their long names, and every mistake among the words; what
-    stands without a flag goes by its name, and is missed by the command that needs it.
+    """The given flags by their long names, and every mistake on the command line.
+
+    Arguments without a flag go by their names; the command itself reports those that are missing.
     """
     if len(words) > MOST_WORDS:
         parser.error(f"the command line has {len(words)} words, but at most {MOST_WORDS} are read")
-    found, unknown = parser.parse_known_args(words)
-    if strays := [*_taken_from_unknown(parser, found, words, unknown)]:
-        parser.forget()
-        kept = [word for place, word in enumerate(words) if place not in strays]
-        found, unknown = parser.parse_known_args(kept)
+    namespace, unknown = parser.parse_known_args(words)
+    if strays := {*_words_of_unknown_flags(parser, namespace, words, unknown)}:
+        parser.reset_counts()
+        read = [word for index, word in enumerate(words) if index not in strays]
+        namespace, unknown = parser.parse_known_args(read)
     flags: dict[str, str | list[str] | bool] = {}
-    problems = [*_unknown(parser, unknown), *parser.repeated()]
-    bare = {action.dest for action in parser._actions if not action.option_strings}  # noqa: SLF001
-    for name, value in vars(found).items():
+    problems = [*_unknown_words(parser, unknown), *parser.repetition_mistakes()]
+    positionals = _positionals(parser)
+    for name, value in vars(namespace).items():
         flag = name.replace("_", "-")
         values = value if isinstance(value, list) else [value]
-        if (MISSING in values or values == []) and name not in bare:
+        if (MISSING in values or values == []) and name not in positionals:
             problems.append(f"--{flag} needs a value.")
         elif values and value is not None and value is not False:
             flags[flag] = value
-    return flags, [*problems, *_undecodable(parser, found)]
-
-
-def _taken_from_unknown(
-    parser: Parser, found: argparse.Namespace, words: Sequence[str], unknown: Sequence[str]
-) -> Iterator[int]:
-    """Where a word that was read as a file was to be taken by an unknown flag before it. A plan
-    behind it is still one: the flag may be a misspelt switch.
-    """
-    places = {action.dest for action in parser._actions if not action.option_strings}  # noqa: SLF001
-    taken = [getattr(found, dest, None) for dest in places]
-    read = {word for one in taken for word in (one if isinstance(one, list) else [one])}
-    for place, (before, word) in enumerate(pairwise(words), start=1):
-        is_of_flag = before.startswith("-") and "=" not in before and before in unknown
-        if is_of_flag and word in read and not word.endswith(PLAN_SUFFIX):
-            yield place
+    return flags, [*problems, *_undecodable_words(parser, namespace)]
 
 
 def parse_strictly(parser: Parser, words: Sequence[str]) -> argparse.Namespace:
-    """The flags of a command that stops at its first mistakes."""
-    found, unknown = parser.parse_known_args(words)
-    parser.refuse([*_unknown(parser, unknown), *parser.repeated(), *_undecodable(parser, found)])
-    return found
+    """The flags of a command that raises `UsageError` at once for mistakes on its command line."""
+    namespace, unknown = parser.parse_known_args(words)
+    parser.refuse(
+        [
+            *_unknown_words(parser, unknown),
+            *parser.repetition_mistakes(),
+            *_undecodable_words(parser, namespace),
+        ]
+    )
+    return namespace
 
 
-def _undecodable(parser: Parser, found: argparse.Namespace) -> Iterator[str]:
-    """Every word must be valid text, file names too, since documents show them."""
-    from socratic_bench.types import is_text
+def _positionals(parser: Parser) -> set[str]:
+    """The names of the arguments without a flag."""
+    return {action.dest for action in parser._actions if not action.option_strings}  # noqa: SLF001
 
+
+def _words_of_unknown_flags(
+    parser: Parser, namespace: argparse.Namespace, words: Sequence[str], unknown: Sequence[str]
+) -> Iterator[int]:
+    """The indices of words that follow an unknown flag but were read as arguments without a flag.
+
+    A plan after it is still an argument: the flag may be a misspelt switch.
+    """
+    values = [getattr(namespace, name, None) for name in _positionals(parser)]
+    read = {word for value in values for word in (value if isinstance(value, list) else [value])}
+    for index, (before, word) in enumerate(pairwise(words), start=1):
+        is_of_flag = before.startswith("-") and "=" not in before and before in unknown
+        if is_of_flag and word in read and not word.endswith(PLAN_SUFFIX):
+            yield index
+
+
+def _undecodable_words(parser: Parser, namespace: argparse.Namespace) -> Iterator[str]:
+    """A mistake for each word that is no valid text, file names among them."""
     for action in parser._actions:  # noqa: SLF001
-        value = getattr(found, action.dest, None)
+        value = getattr(namespace, action.dest, None)
         for word in value if isinstance(value, list) else [value]:
-            if isinstance(word, str) and not is_text(word):
+            if isinstance(word, str) and not _is_text(word):
                 name = action.option_strings[-1] if action.option_strings else action.metavar
                 yield f"{name} is no UTF-8 text: {os.fsencode(word)[:LONGEST_SHOWN]!r}."
 
 
-def _unknown(parser: Parser, words: Sequence[str]) -> Iterator[str]:
-    from socratic_bench.errors import MOST_SHOWN
+def _is_text(word: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in word)
 
-    known = [option for action in parser._actions for option in action.option_strings]  # noqa: SLF001
-    known += parser.commands
-    for n, (before, word) in enumerate(pairwise(["", *words])):
+
+def _unknown_words(parser: Parser, words: Sequence[str]) -> Iterator[str]:
+    options = [option for action in parser._actions for option in action.option_strings]  # noqa: SLF001
+    options += parser.commands
+    for index, (before, word) in enumerate(pairwise(["", *words])):
         kind = "flag" if word.startswith("-") else "word"
         if kind == "word" and before.startswith("-"):
-            continue  # what the unknown flag was to take
-        near = _near(word.split("=", maxsplit=1)[0], known) if n < MOST_SHOWN else ""
-        yield f"Unknown {kind} {word!r}{near or '.'}"
+            continue  # the value of the unknown flag
+        name = word.split("=", maxsplit=1)[0]
+        suggestion = _suggestion(name, options) if index < MOST_SUGGESTIONS else ""
+        yield f"Unknown {kind} {word!r}{suggestion or '.'}"
 
 
-def _near(word: str, known: Sequence[str]) -> str:
-    from difflib import get_close_matches
+def _suggestion(word: str, options: Sequence[str]) -> str:
+    from difflib import get_close_matches  # only for mistakes
 
-    near = get_close_matches(word, known, n=1)
-    return f"; did you mean {near[0]}?" if near else ""
+    matches = get_close_matches(word, options, n=1)
+    return f"; did you mean {matches[0]}?" if matches else ""
+
+
+def _usage_error(problems: "Sequence[Words]", hint: str) -> "UsageError":
+    from socratic_bench.errors import UsageError  # only for mistakes
+
+    return UsageError(problems, hint=hint)

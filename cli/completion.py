@@ -1,4 +1,4 @@
-"""`socratic-runner completion SHELL`: completes what is typed, by the tables of flags."""
+"""`socratic-runner completion SHELL`: prints a script that completes command lines in a shell."""
 
 from argparse import Action
 from collections.abc import Iterator, Sequence
@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 from .arguments import Parser, parse_strictly
 from .commands import COMMANDS
-from .flags import add_switches, offered
+from .flags import add_switches, offered_words
 from .process import write_words
 from .terminal import fitted
 
 FILES = ("FILE", "DIR")
 TEXT_COLUMNS = 60
 MODEL = "ID"
-# zsh reads it, too; what no case completes is completed as a file's name. For bash, words end at =
-# and at colons, such as that of a model's id.
+# Also for zsh. What no case completes is completed as a file's name. In bash, words end at "=" and at
+# colons, such as those of a model's id.
 BASH = """\
 _socratic_runner() {{
   local n=$COMP_CWORD current=${{COMP_WORDS[COMP_CWORD]}} before= command=run words=
@@ -50,8 +50,9 @@ ZSH = "autoload -U +X compinit bashcompinit && compinit -D && bashcompinit\n"
 
 
 class Flag(NamedTuple):
-    """A flag of a command, with what stands for its word if it takes one, and words that it may be;
-    what a command takes without a flag has no names.
+    """A flag of a command, or an argument without a flag, which has no names.
+
+    `takes` is the metavar of its word, empty if it takes none; `words` are those to offer.
     """
 
     names: Sequence[str]
@@ -61,7 +62,7 @@ class Flag(NamedTuple):
 
 
 def main(words: Sequence[str]) -> int:
-    """Print the script of a shell, which is plain text."""
+    """Print the script of a shell as plain text; returns the exit code."""
     return write_words(SHELLS[parse_strictly(build_parser(), words).shell]())
 
 
@@ -78,7 +79,7 @@ def build_parser() -> Parser:
 
 
 def _flags() -> Iterator[tuple[str, Sequence[Flag]]]:
-    """Those of each command."""
+    """The flags of each command."""
     for command, (module, _) in COMMANDS.items():
         if command == "help":
             yield command, [Flag((), "", "", [*COMMANDS])]
@@ -87,17 +88,19 @@ def _flags() -> Iterator[tuple[str, Sequence[Flag]]]:
         yield command, [_flag(parser, action) for action in parser._actions]  # noqa: SLF001
 
 
-def _known() -> str:
-    """The ids of all models that are known without a call."""
+def _model_ids() -> str:
+    """The ids of all models in the catalogue and of the emulator's, joined by spaces."""
     from socratic_bench.emulator import MODEL_IDS
 
-    return " ".join([*MODEL_IDS, *offered()["--model"]])
+    return " ".join([*MODEL_IDS, *offered_words()["--model"]])
 
 
 def _flag(parser: Parser, action: Action) -> Flag:
     names = action.option_strings
     name = names[-1] if names else action.dest
-    words = () if action.metavar == MODEL else parser.offered.get(name) or offered().get(name, ())
+    words = (
+        () if action.metavar == MODEL else parser.offers.get(name) or offered_words().get(name, ())
+    )
     takes = "" if action.nargs == 0 else str(action.metavar or action.dest)
     return Flag(names, str(action.help), takes, words or [*(action.choices or ())])
 
@@ -106,13 +109,12 @@ def _bash() -> str:
     values, offers = [], []
     for command, flags in _flags():
         valued = [flag for flag in flags if flag.names and flag.takes]
-        own = [
-            f"'{command} {name}'" for flag in valued if not _bash_words(flag) for name in flag.names
-        ]
-        values += [f"    {'|'.join(own)}) return ;;"] if own else []
+        free = [flag for flag in valued if not _bash_words(flag)]
+        patterns = [f"'{command} {name}'" for flag in free for name in flag.names]
+        values += [f"    {'|'.join(patterns)}) return ;;"] if patterns else []
         for flag in filter(_bash_words, valued):
-            typed = "|".join(f"'{command} {name}'" for name in flag.names)
-            values.append(f"    {typed}) words={_bash_words(flag)} ;;")
+            pattern = "|".join(f"'{command} {name}'" for name in flag.names)
+            values.append(f"    {pattern}) words={_bash_words(flag)} ;;")
         words = [word for flag in flags for word in flag.names or flag.words]
         offers.append(f"    '{command} '*) words='{' '.join(words)}' ;;")
     return BASH.format(
@@ -120,7 +122,7 @@ def _bash() -> str:
         names=" ".join(COMMANDS),
         values="\n".join(values),
         offers="\n".join(offers),
-        known=_known(),
+        known=_model_ids(),
     )
 
 
@@ -131,16 +133,16 @@ def _bash_words(flag: Flag) -> str:
 
 
 def _fish() -> str:
-    others = " ".join(name for name in COMMANDS if name != "run")
+    subcommands = " ".join(name for name in COMMANDS if name != "run")
     lines = [
         f"complete -c socratic-runner -n __fish_use_subcommand -fa {name} -d {quote(text)}"
         for name, (_, text) in COMMANDS.items()
     ]
     for command, flags in _flags():
-        seen = f"__fish_seen_subcommand_from {command if command != 'run' else others}"
+        seen = f"__fish_seen_subcommand_from {command if command != 'run' else subcommands}"
         when = quote(seen if command != "run" else f"not {seen}")
         lines += [f"complete -c socratic-runner -n {when}{_fish_flag(flag)}" for flag in flags]
-    return FISH.format(known=_known()) + "\n".join([*lines, ""])
+    return FISH.format(known=_model_ids()) + "\n".join([*lines, ""])
 
 
 def _fish_flag(flag: Flag) -> str:

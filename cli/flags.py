@@ -1,7 +1,7 @@
-"""The flags of `run` and `resume`, from the table of settings to the parser.
+"""The flags of `run` and of other commands that take settings.
 
-Parser and help read them from flags.tsv, which `make docs` writes: filling the table's texts in
-takes longer than all of help, and a run's first request would wait for it.
+Parser and help read them from flags.tsv, which `make docs` writes from the table of settings: making
+the rows from the table takes several times as long as all of `--help`.
 """
 
 import os
@@ -18,13 +18,12 @@ if TYPE_CHECKING:
 
     from socratic_bench.settings.table import Entry
 
-# Group, flag (a short one before it), what it takes (see `FORMS`), what stands for that, and the
-# help; under VARIABLES a variable, its flag, and what it is if it is required.
+# Group, flag (its letter before it), form (see `FORMS`), metavar, and help text. In the group
+# VARIABLES: the variable's name, "", its flag, and what it is if it is required.
 Row = tuple[str, str, str, str, str]
 VARIABLES = "variables"
-# Groups of flags that a judge has.
-OF_A_JUDGE = ("judging", "service", "output")
-# pathlib takes longer to import than help takes.
+JUDGE_GROUPS = ("judging", "service", "output")
+# os.path, since importing pathlib takes longer than all of help.
 STORED = f"{os.path.dirname(__file__)}/flags.tsv"  # noqa: PTH120
 
 DESCRIPTION = """\
@@ -40,7 +39,7 @@ exit codes: 0 complete, 1 defect, 2 usage, 3 credentials or access, 4 service or
 
 
 def build_parser() -> Parser:
-    """Every flag of the contract; values are read and checked later, all together."""
+    """The parser of `run`; values are read and checked later, all together."""
     rows = stored_rows()
     parser = settings_parser(
         "",
@@ -61,8 +60,9 @@ def _commands() -> str:
 
 
 def settings_parser(command: str, usage: str, description: str, epilog: str) -> Parser:
-    """That of a command whose flags are settings: values are read and checked later, all together.
-    `usage` is what follows the command.
+    """A parser for a command whose flags are settings; `usage` is what follows the command.
+
+    Values are read and checked later, all together.
     """
     prog = f"socratic-runner {command}".rstrip()
     return Parser(
@@ -76,7 +76,7 @@ def settings_parser(command: str, usage: str, description: str, epilog: str) -> 
 
 
 def add_rows(parser: Parser, rows: "Sequence[Row]") -> "Mapping[str, _ArgumentGroup]":
-    """Each flag in the group of its row; the groups by name, in the order of the rows."""
+    """Add each row's flag to the group of its name; returns the groups in the rows' order."""
     names = dict.fromkeys(row[0] for row in rows)
     groups = {name: parser.add_argument_group(name) for name in names}
     for group, flag, form, metavar, text in rows:
@@ -85,15 +85,14 @@ def add_rows(parser: Parser, rows: "Sequence[Row]") -> "Mapping[str, _ArgumentGr
 
 
 def table_rows() -> Iterator[Row]:
-    """The rows of help and parser, from the table of settings."""
+    """The rows made from the table of settings."""
     entries = _entries()
     for entry in entries:
         if entry.flag:
             flag = f"-{entry.short} --{entry.flag}" if entry.short else f"--{entry.flag}"
-            is_told = entry.group in entry.owners  # by the heading
-            owned = f" [{', '.join(entry.owners)}]" if entry.owners and not is_told else ""
-            text = entry.text + owned
-            yield entry.group, flag, entry.form, entry.metavar or "", text
+            is_in_heading = entry.group in entry.owners
+            owners = "" if is_in_heading or not entry.owners else f" [{', '.join(entry.owners)}]"
+            yield entry.group, flag, entry.form, entry.metavar or "", entry.text + owners
     for entry in entries:
         for variable in entry.variables:
             flag = f"--{entry.flag}" if entry.flag else ""
@@ -101,8 +100,8 @@ def table_rows() -> Iterator[Row]:
 
 
 @cache
-def offered() -> "Mapping[str, Sequence[str]]":
-    """Words that flags may be given, by flag, as far as they are known without a call."""
+def offered_words() -> "Mapping[str, Sequence[str]]":
+    """Words that completion offers, by flag."""
     return {f"--{entry.flag}": entry.offers() for entry in _entries() if entry.flag}
 
 
@@ -116,23 +115,26 @@ def _entries() -> "Sequence[Entry]":
 
 
 def stored_rows() -> Sequence[Row]:
-    """The same rows, as stored by `make docs`."""
+    """The rows as `make docs` has stored them."""
     with open(STORED, encoding="utf-8") as file:  # noqa: PTH123 -- see above
         return [_row(*line.rstrip("\n").split("\t")) for line in file]
 
 
-def judge_rows(not_here: Collection[str], of_benchmarks: Collection[str] = ()) -> list[Row]:
-    """Those that a judge has without a run: the core's, and these of benchmarks."""
-    rows = [(row, row[1].split("--")[-1]) for row in stored_rows() if row[0] in OF_A_JUDGE]
+def judge_rows(excluded: Collection[str], of_benchmarks: Collection[str] = ()) -> list[Row]:
+    """The rows of flags for judging stored runs: those of every run, and the named of benchmarks.
+
+    `excluded` and `of_benchmarks` are flags without dashes.
+    """
+    rows = [(row, row[1].split("--")[-1]) for row in stored_rows() if row[0] in JUDGE_GROUPS]
     return [
         row
         for row, name in rows
-        if name not in not_here and (not row[4].endswith("]") or name in of_benchmarks)
+        if name not in excluded and (not row[4].endswith("]") or name in of_benchmarks)
     ]
 
 
 def add_switches(parser: Parser, *names: str, quiet: str = "no table on stderr") -> None:
-    """Switches of a run that other commands have, too; what `quiet` keeps off stderr is theirs."""
+    """Add switches of `run` to another command; `quiet` is that switch's help there."""
     for _, flag, _, _, text in stored_rows():
         name = flag.rpartition("--")[2]
         if name in names:
@@ -141,16 +143,14 @@ def add_switches(parser: Parser, *names: str, quiet: str = "no table on stderr")
 
 
 def add_settings(parser: Parser, **texts: str) -> None:
-    """Settings of a run, by name, that another command takes in words of its own; after these it
-    names the variable.
-    """
+    """Add settings of a run to another command, each with a help text, which the variable follows."""
     rows = stored_rows()
     variables = {flag: name for group, name, _, flag, _ in rows if group == VARIABLES}
     for _, flag, _, metavar, _ in rows:
         long = flag.split()[-1]
         if text := texts.get(long.removeprefix("--").replace("-", "_")):
-            told = f"{text} ({variables[long]})"
-            parser.add_argument(*flag.split(), metavar=metavar, help=told)
+            help_text = f"{text} ({variables[long]})"
+            parser.add_argument(*flag.split(), metavar=metavar, help=help_text)
 
 
 def _row(group: str, flag: str, form: str, metavar: str, text: str) -> Row:
@@ -158,10 +158,10 @@ def _row(group: str, flag: str, form: str, metavar: str, text: str) -> Row:
 
 
 def _variables(rows: Sequence[Row]) -> str:
-    """All of them, those first that have no flag, and so are required."""
-    told = [(name, text) for group, name, _, _, text in rows if group == VARIABLES]
-    required = [f"{name} (required: {text})" for name, text in told if text]
-    names = ", ".join([*required, *(name for name, text in told if not text)])
+    """A line that lists the variables, required ones first: they have no flag."""
+    variables = [(name, text) for group, name, _, _, text in rows if group == VARIABLES]
+    required = [f"{name} (required: {text})" for name, text in variables if text]
+    names = ", ".join([*required, *(name for name, text in variables if not text)])
     return f"variables: {names}. A flag beats its variable."
 
 

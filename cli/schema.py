@@ -35,7 +35,7 @@ def build_parser() -> Parser:
         description="Prints the JSON Schema (2020-12) of a kind of document.",
     )
     parser.add_argument("kind", metavar="KIND", help=f"one of {', '.join(kinds)}")
-    parser.offered["kind"] = kinds
+    parser.offers["kind"] = kinds
     parser.add_argument(
         "--benchmark",
         metavar="NAME",

@@ -46,7 +46,7 @@ def build_parser() -> Parser:
         epilog=EPILOG,
     )
     parser.add_argument("action", metavar="ACTION", nargs="?", help=f"{VERIFY} or {MUTATE}")
-    parser.offered["action"] = (VERIFY, MUTATE)
+    parser.offers["action"] = (VERIFY, MUTATE)
     parser.add_argument(
         "place",
         metavar="PLACE",
