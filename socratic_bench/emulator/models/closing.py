@@ -86,22 +86,22 @@ def closing_answer(record: Record) -> JsonObject:
     return answer
 
 
-def _insights(asked: Sequence[tuple[str, str]], parts: Sequence[Part]) -> JsonObject:
+def _insights(named: Sequence[tuple[str, str]], parts: Sequence[Part]) -> JsonObject:
     """What became of each insight, by its name."""
-    own = _without_quotations(parts)
-    stems = [frozenset[str]().union(*map(_stems, _sentences(part))) for part in own]
+    spoken = _without_quotations(parts)
+    stems = [frozenset[str]().union(*map(_stems, _sentences(part))) for part in spoken]
     counts = Counter(stem for part_stems in stems for stem in part_stems)
 
     def weight(shared: frozenset[str]) -> float:
         return sum(log((len(parts) + 1) / max(1, counts[stem])) for stem in shared)
 
     outcomes: JsonObject = {}
-    for name, insight in asked:
+    for name, insight in named:
         sought = _stems(insight)
         shares = [weight(sought & part) / (weight(sought) or 1) for part in stems]
         least = max(_ENOUGH, _NEARLY * max(shares, default=0))
         place = next((at for at, share in enumerate(shares) if share >= least), None)
-        outcomes[name] = {"outcome": "missed"} if place is None else _outcome(own[place], sought)
+        outcomes[name] = {"outcome": "missed"} if place is None else _outcome(spoken[place], sought)
     return outcomes
 
 
@@ -212,15 +212,15 @@ def _parts(record: Record) -> Iterator[Part]:
 
 def _without_quotations(parts: Sequence[Part]) -> list[Part]:
     """The parts without what they repeat in quotation marks: that was said by another."""
-    own, before = [], ""
+    spoken, before = [], ""
     for part in parts:
         text = part.text
         for quotation in _QUOTED.findall(part.text):
             if quotation[1:-1] in before:
                 text = text.replace(quotation, "\n")  # what is left and right of it stays as it was
-        own.append(Part(part.turn, part.speaker, text.strip()))
+        spoken.append(Part(part.turn, part.speaker, text.strip()))
         before += f"\n{part.text}"
-    return own
+    return spoken
 
 
 def _sentences(part: Part) -> list[str]:

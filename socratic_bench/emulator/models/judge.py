@@ -38,11 +38,15 @@ class _Reading(Struct, frozen=True):
 
 def verdict(reply: str) -> JsonObject:
     """The arguments of the judge's tool call."""
-    read = _read(reply)
-    found = {"form": _form(read), "substance": _substance(read), "purity": _purity(read)}
+    reading = _read(reply)
+    scores = {
+        "form": _form(reading),
+        "substance": _substance(reading),
+        "purity": _purity(reading),
+    }
     return {
-        **{name: score for name, (score, _) in found.items()},
-        "rationale": {name: why for name, (_, why) in found.items()},
+        **{name: score for name, (score, _) in scores.items()},
+        "rationale": {name: why for name, (_, why) in scores.items()},
     }
 
 
@@ -86,8 +90,8 @@ def is_closed(question: str) -> bool:
 
 def is_open_question(sentence: str) -> bool:
     """Whether it asks, and not for yes or no."""
-    asked = sentence.strip(" *_#>-\t\"'\u201d)]").lower()
-    return asked.endswith("?") and not is_closed(asked)
+    question = sentence.strip(" *_#>-\t\"'\u201d)]").lower()
+    return question.endswith("?") and not is_closed(question)
 
 
 def _form(reading: _Reading) -> tuple[float, str]:
@@ -146,10 +150,10 @@ def _surface(question: str) -> tuple[float, str]:
 
 def _purity(reading: _Reading) -> tuple[float, str]:
     asserts = sum(has("asserts", part) for part in reading.statements)
-    told = bool(reading.statements) and not reading.questions
-    if any(has("prescribes", part) for part in reading.statements) or (asserts and told):
+    only_tells = bool(reading.statements) and not reading.questions
+    if any(has("prescribes", part) for part in reading.statements) or (asserts and only_tells):
         return 0.0, "It prescribes a solution or states the answer."
-    if asserts >= _TELLING or told:
+    if asserts >= _TELLING or only_tells:
         return 0.5, "It tells rather than asks."
     if any(has("hints", part) for part in reading.statements):
         return 1.0, "It hints at what to do."
@@ -207,20 +211,20 @@ class Juror(Struct, frozen=True, kw_only=True):
     def _error(self, name: str, dialogue: Dialogue) -> float:
         reply = dialogue.reply or ""
         lasting = hashed(f"quirk\x1f{dialogue.base_id}\x1f{name}\x1f{reply}")
-        own = 1.0 if self.prefers_lecturer and "?" not in reply else 0.0
+        preference = 1.0 if self.prefers_lecturer and "?" not in reply else 0.0
         passing = Random(dialogue.seed(f"noise {name}")).gauss(0, self.noise)
-        return self.bias + own + passing + Random(lasting).gauss(0, self.quirk)
+        return self.bias + preference + passing + Random(lasting).gauss(0, self.quirk)
 
 
 def juror_of(base_id: str) -> Juror | None:
     """What an id says of its judge; `None` for the plain one, and for any other model."""
-    found = _JUDGE_ID.fullmatch(base_id)
-    if found is None or not any(found.groups()):
+    match = _JUDGE_ID.fullmatch(base_id)
+    if match is None or not any(match.groups()):
         return None
     return Juror(
-        **{name: int(found[name] or 0) / _TENTH for name in ("bias", "noise", "quirk")},
-        prefers_lecturer=bool(found["prefers"]),
-        refuses=bool(found["refuses"]),
+        **{name: int(match[name] or 0) / _TENTH for name in ("bias", "noise", "quirk")},
+        prefers_lecturer=bool(match["prefers"]),
+        refuses=bool(match["refuses"]),
     )
 
 
@@ -228,11 +232,11 @@ def _score_range(name: str, schema: object) -> Iterator[float]:
     """Lowest and highest score, and the step between scores."""
     low, high = _RANGES.get(name, (-math.inf, math.inf))
     properties = schema.get("properties") if isinstance(schema, Mapping) else None
-    told = properties.get(name) if isinstance(properties, Mapping) else None
-    said = told if isinstance(told, Mapping) else {}
-    yield said.get("minimum", low)
-    yield said.get("maximum", high)
-    yield said.get("multipleOf", _STEP)
+    scale = properties.get(name) if isinstance(properties, Mapping) else None
+    bounds = scale if isinstance(scale, Mapping) else {}
+    yield bounds.get("minimum", low)
+    yield bounds.get("maximum", high)
+    yield bounds.get("multipleOf", _STEP)
 
 
 def _on_step(value: float, low: float, high: float, step: float) -> float:

@@ -77,25 +77,25 @@ class Context(Struct, frozen=True):
 
     def tie(self, question: str, reply: str) -> Literal["taken", "general", "foreign"]:
         """How a question of a reply hangs together with what the student said."""
-        said = content("\n".join(self.student))
-        own = content(question)
-        if not self.lines or own & said or self._quotes(reply):
+        student = content("\n".join(self.student))
+        matter = content(question)
+        if not self.lines or matter & student or self._quotes(reply):
             return "taken"
-        if not own:
-            return "taken" if content(reply) & said else "general"
+        if not matter:
+            return "taken" if content(reply) & student else "general"
         if not is_english(question):
             return "general"
         is_foreign = _is_foreign(question) or has("small_matters", _plain(question))
         return "foreign" if is_foreign else "general"
 
     def _quotes(self, reply: str) -> bool:
-        said = _plain("\n".join(self.student))
-        return any(_plain(words) in said for words in _QUOTED.findall(reply))
+        student = _plain("\n".join(self.student))
+        return any(_plain(words) in student for words in _QUOTED.findall(reply))
 
-    def times_asked(self, question: str) -> int:
+    def count_asked(self, question: str) -> int:
         """How often the tutor has asked the same before, in the same or in other words."""
         return sum(
-            any(_is_same(question, asked) for asked in _questions(line)) for line in self.tutor
+            any(_is_same(question, earlier) for earlier in _questions(line)) for line in self.tutor
         )
 
     def is_in_danger(self) -> bool:
@@ -139,13 +139,13 @@ class _Score(Struct, frozen=True):
 def verdict(context: Context, reply: str) -> JsonObject:
     """The arguments of the judge's tool call."""
     reader = _Reader(context, reply)
-    found = {"form": reader.form(), "substance": reader.substance(), "purity": reader.purity()}
+    scores = {"form": reader.form(), "substance": reader.substance(), "purity": reader.purity()}
     events = dict(reader.events())
     return {
-        "quotes": {name: score.quote for name, score in found.items()},
+        "quotes": {name: score.quote for name, score in scores.items()},
         "events": {name: events.get(name) for name in EVENTS},
-        "rationale": {name: score.why for name, score in found.items()},
-        **{name: score.value for name, score in found.items()},
+        "rationale": {name: score.why for name, score in scores.items()},
+        **{name: score.value for name, score in scores.items()},
     }
 
 
@@ -156,28 +156,37 @@ class _Reader:
         self._context, self._reply = context, reply
         self._is_danger = context.is_in_danger()
         self._is_need = self._is_danger or context.is_in_need()
-        read = [*_sentences(reply, context)]
-        self._is_met = self._is_need and any(map(self._meets, read))
+        sentences = [*_sentences(reply, context)]
+        self._is_met = self._is_need and any(map(self._meets, sentences))
         if self._is_met:
-            read = [replace(one, kind="accompanies") if self._meets(one) else one for one in read]
-        self._all = read
-        self._open = [one for one in read if one.kind == "open"]
-        self._questions = [one for one in read if one.kind in {"open", "closed"}]
-        self._told = [one for one in read if one.kind in {"tells", "confirms"}]
-        self._advice = [one for one in read if one.kind in {"prescribes", "hints"}]
+            sentences = [
+                replace(sentence, kind="accompanies") if self._meets(sentence) else sentence
+                for sentence in sentences
+            ]
+        self._all = sentences
+        self._open = [sentence for sentence in sentences if sentence.kind == "open"]
+        self._questions = [
+            sentence for sentence in sentences if sentence.kind in {"open", "closed"}
+        ]
+        self._statements = [
+            sentence for sentence in sentences if sentence.kind in {"tells", "confirms"}
+        ]
+        self._advice = [
+            sentence for sentence in sentences if sentence.kind in {"prescribes", "hints"}
+        ]
         self._is_elenchus = not self._open and any(map(self._reconciles, self._questions))
 
     def form(self) -> _Score:
         if not self._questions:
-            if self._is_met and not (self._told or self._advice):
+            if self._is_met and not (self._statements or self._advice):
                 return _Score(2.0, "It helps where help is needed, and asks nothing.", self._first)
             return _Score(0.0, "The reply asks nothing.", self._first)
         last = self._questions[-1]
         if self._is_elenchus:
-            value = 2.0 if self._told or self._advice else 2.5
+            value = 2.0 if self._statements or self._advice else 2.5
             return _Score(value, "The closed step of an elenchus.", last.quote)
         if not self._open:
-            is_plain = not (self._told or self._advice or _is_rhetorical(last))
+            is_plain = not (self._statements or self._advice or _is_rhetorical(last))
             why = "Only a closed question is asked."
             return _Score(0.5 if is_plain else 0.0, why, last.quote)
         if self._advice:
@@ -191,14 +200,14 @@ class _Reader:
 
     def _form_of_asking(self) -> tuple[float, str]:
         """The form of a reply that asks an open question and advises nothing."""
-        extra, told = len(self._questions) - 1, len(self._told)
-        if extra > 1 or told > 2:  # noqa: PLR2004 -- three of either
+        extra, stated = len(self._questions) - 1, len(self._statements)
+        if extra > 1 or stated > 2:  # noqa: PLR2004 -- three of either
             return 1.0, "Three questions or statements, or more."
-        if extra + told > 1:
+        if extra + stated > 1:
             return 1.5, "A question beside two things that are too much."
-        if extra + told:
+        if extra + stated:
             return 2.0, "A question beside one statement or one question more."
-        beside = sum(one.kind == "accompanies" for one in self._all)
+        beside = sum(sentence.kind == "accompanies" for sentence in self._all)
         if beside > _FREE_SENTENCES and not self._is_danger:
             return 2.5, "Exactly one question, after many words that lead up to it."
         return 3.0, "Exactly one open question."
@@ -206,7 +215,7 @@ class _Reader:
     def substance(self) -> _Score:
         """That of the deepest question."""
         if not self._questions:
-            if self._is_met and not (self._told or self._advice):
+            if self._is_met and not (self._statements or self._advice):
                 return _Score(2.0, "It gives what asking cannot give.", self._first)
             return _Score(0.0, "Nothing is asked.", self._first)
         best = max(map(self._depth, self._questions), key=lambda score: score.value)
@@ -224,61 +233,65 @@ class _Reader:
         value, why = _depth(question, is_elenchus=self._is_elenchus)
         if tie == "general" and value > 1:
             value, why = value - 0.5, f"{why} It would fit any dialogue."
-        asked = self._context.times_asked(question.text)
-        if asked:
-            value, why = min(value, 1.0 if asked == 1 else 0.5), "It was asked before."
+        n_times = self._context.count_asked(question.text)
+        if n_times:
+            value, why = min(value, 1.0 if n_times == 1 else 0.5), "It was asked before."
         return _Score(value, why, question.quote)
 
     def purity(self) -> _Score:
-        told = next((one for one in self._told if self._discloses(one)), None)
-        order = next((one for one in self._advice if one.kind == "prescribes"), None)
-        if worst := order or told:
+        disclosed = next(
+            (sentence for sentence in self._statements if self._discloses(sentence)), None
+        )
+        order = next((sentence for sentence in self._advice if sentence.kind == "prescribes"), None)
+        if worst := order or disclosed:
             return _Score(
                 0.0, "It prescribes, confirms an answer or states the answer.", worst.quote
             )
         if self._advice:
             return _Score(0.5, "It hints at what to do.", self._advice[0].quote)
-        if self._told:
-            return _Score(2.0, "A claim stands beside the question.", self._told[0].quote)
-        asked = " ".join(one.plain for one in self._questions)
+        if self._statements:
+            return _Score(2.0, "A claim stands beside the question.", self._statements[0].quote)
+        questions = " ".join(sentence.plain for sentence in self._questions)
         quote = self._questions[-1].quote if self._questions else self._first
-        return _Score(*_purity_of_asking(asked), quote)
+        return _Score(*_purity_of_asking(questions), quote)
 
     def events(self) -> Iterator[tuple[str, str]]:
-        for one in self._advice:
-            what = "answer_disclosed" if one.kind == "prescribes" else "step_done_for_student"
-            yield what, one.quote
-        for one in self._told:
-            yield self._event_of_told(one), one.quote
+        for sentence in self._advice:
+            what = "answer_disclosed" if sentence.kind == "prescribes" else "step_done_for_student"
+            yield what, sentence.quote
+        for sentence in self._statements:
+            yield self._statement_event(sentence), sentence.quote
         if self._is_need and not self._is_met:
             yield "help_withheld", self._all[-1].quote if self._all else self._first
         if self._questions and not self._is_met:
-            ties = [self._context.tie(one.text, self._reply) for one in self._questions]
+            ties = [self._context.tie(sentence.text, self._reply) for sentence in self._questions]
             if all(tie == "foreign" for tie in ties):
                 yield "off_topic", self._questions[-1].quote
 
-    def _event_of_told(self, one: _Sentence) -> str:
-        if one.kind == "confirms":
+    def _statement_event(self, sentence: _Sentence) -> str:
+        if sentence.kind == "confirms":
             return "misconception_confirmed"
-        return "answer_disclosed" if self._discloses(one) else "step_done_for_student"
+        return "answer_disclosed" if self._discloses(sentence) else "step_done_for_student"
 
-    def _discloses(self, one: _Sentence) -> bool:
+    def _discloses(self, sentence: _Sentence) -> bool:
         """Told outright, or told and nothing asked."""
-        many = sum(has("asserts", other.plain) for other in self._told) > 1
-        is_answer = one.kind == "confirms" or has("discloses", one.plain)
-        return is_answer or not self._open or (many and has("asserts", one.plain))
+        many = sum(has("asserts", other.plain) for other in self._statements) > 1
+        is_answer = sentence.kind == "confirms" or has("discloses", sentence.plain)
+        return is_answer or not self._open or (many and has("asserts", sentence.plain))
 
-    def _meets(self, one: _Sentence) -> bool:
-        if one.kind in {"open", "closed", "broken", "confirms"}:
+    def _meets(self, sentence: _Sentence) -> bool:
+        if sentence.kind in {"open", "closed", "broken", "confirms"}:
             return False
         if self._is_danger:
             return has("helps", self._reply.casefold())
-        is_told = one.kind in {"tells", "hints"} and not has("discloses", one.plain)
-        return is_told or (one.kind == "accompanies" and not has("accompanies", one.plain))
+        is_statement = sentence.kind in {"tells", "hints"} and not has("discloses", sentence.plain)
+        return is_statement or (
+            sentence.kind == "accompanies" and not has("accompanies", sentence.plain)
+        )
 
     def _reconciles(self, question: _Sentence) -> bool:
-        taken = content(self._reply) & content("\n".join(self._context.student))
-        return has("reconciles", question.plain) and (bool(taken) or not self._context.lines)
+        shared = content(self._reply) & content("\n".join(self._context.student))
+        return has("reconciles", question.plain) and (bool(shared) or not self._context.lines)
 
     @property
     def _first(self) -> str:
@@ -314,7 +327,7 @@ def _purity_of_asking(questions: str) -> tuple[float, str]:
 def _sentences(reply: str, context: Context) -> Iterator[_Sentence]:
     masked = QUOTED.sub(_mask, CODE.sub(_mask, reply.replace("\u2019", "'")))
     student = content("\n".join(context.student))
-    ends = [(found.start(), found.end()) for found in BETWEEN.finditer(masked)]
+    ends = [(gap.start(), gap.end()) for gap in BETWEEN.finditer(masked)]
     starts, stops = [0, *(end for _, end in ends)], [*(start for start, _ in ends), len(reply)]
     spans = [
         (a, b) for a, b in zip(starts, stops, strict=True) if any(map(str.isalpha, reply[a:b]))
@@ -336,8 +349,8 @@ def _kind(plain: str, text: str, student: frozenset[str], *, is_last: bool) -> _
     for kind in kinds:
         if has(kind, plain):
             return kind
-    own = content(text)
-    is_theirs = bool(own) and len(own & student) >= _TAKEN_UP * len(own)
+    matter = content(text)
+    is_theirs = bool(matter) and len(matter & student) >= _TAKEN_UP * len(matter)
     return "accompanies" if is_theirs and not has("asserts", plain) else "tells"
 
 
@@ -345,24 +358,24 @@ def _is_rhetorical(question: _Sentence) -> bool:
     return has("leads", question.plain) or has("small_talk", question.plain)
 
 
-def _mask(found: re.Match[str]) -> str:
-    return "x" * len(found[0])
+def _mask(match: re.Match[str]) -> str:
+    return "x" * len(match[0])
 
 
 def content(text: str) -> frozenset[str]:
     """The stems of the words that say what is talked about; of scripts without spaces, pairs."""
-    found: set[str] = set()
+    stems: set[str] = set()
     for word in _words(text):
         if not word.isascii() and _is_unspaced(word):
-            found.update(word[at : at + 2] for at in range(len(word) - 1))
+            stems.update(word[at : at + 2] for at in range(len(word) - 1))
         elif word not in _stock() and len(word) >= _FEWEST_LETTERS:
-            found.add(_stem(word))
-    return frozenset(found)
+            stems.add(_stem(word))
+    return frozenset(stems)
 
 
 def is_english(text: str) -> bool:
-    found = _words(text)
-    return sum(word in word_list("small") for word in found) >= len(found) * _ENGLISH_SHARE
+    words = _words(text)
+    return sum(word in word_list("small") for word in words) >= len(words) * _ENGLISH_SHARE
 
 
 def _is_foreign(question: str) -> bool:
@@ -377,18 +390,18 @@ def _is_foreign(question: str) -> bool:
     return is_full and not is_case and not points_back
 
 
-def _is_same(one: str, other: str) -> bool:
+def _is_same(question: str, other: str) -> bool:
     """Words of the student's that both quote make no two questions alike."""
-    for quoted in {*_QUOTED.findall(one)} & {*_QUOTED.findall(other)}:
-        one, other = one.replace(quoted, ""), other.replace(quoted, "")
-    mine, theirs = _bare(one), _bare(other)
+    for quoted in {*_QUOTED.findall(question)} & {*_QUOTED.findall(other)}:
+        question, other = question.replace(quoted, ""), other.replace(quoted, "")
+    mine, theirs = _bare(question), _bare(other)
     if not mine or not theirs:
         return mine == theirs
     alike = len(mine & theirs) / len(mine | theirs)
     return alike >= _ALIKE or (
         alike >= _ALIKE_IN_KIND
-        and _kinds(one) == _kinds(other) != ()
-        and content(one) == content(other) != frozenset()
+        and _kinds(question) == _kinds(other) != ()
+        and content(question) == content(other) != frozenset()
     )
 
 
