@@ -15,8 +15,8 @@ from .terminal import fitted
 FILES = ("FILE", "DIR")
 TEXT_COLUMNS = 60
 MODEL = "ID"
-# Also for zsh. What no case completes is completed as a file's name. In bash, words end at "=" and at
-# colons, such as those of a model's id.
+# Also for zsh. What no case completes is completed as a file's name. In bash, words end at "=" and
+# at colons, such as those of a model's id.
 BASH = """\
 _socratic_runner() {{
   local n=$COMP_CWORD current=${{COMP_WORDS[COMP_CWORD]}} before= command=run words=
@@ -98,9 +98,8 @@ def _model_ids() -> str:
 def _flag(parser: Parser, action: Action) -> Flag:
     names = action.option_strings
     name = names[-1] if names else action.dest
-    words = (
-        () if action.metavar == MODEL else parser.offers.get(name) or offered_words().get(name, ())
-    )
+    offers = parser.offers.get(name) or offered_words().get(name, ())
+    words = () if action.metavar == MODEL else offers
     takes = "" if action.nargs == 0 else str(action.metavar or action.dest)
     return Flag(names, str(action.help), takes, words or [*(action.choices or ())])
 

@@ -1,7 +1,7 @@
 """The flags of `run` and of other commands that take settings.
 
-Parser and help read them from flags.tsv, which `make docs` writes from the table of settings: making
-the rows from the table takes several times as long as all of `--help`.
+Parser and help read them from flags.tsv, which `make docs` writes from the table of settings:
+making the rows from the table takes several times as long as all of `--help`.
 """
 
 import os
@@ -143,7 +143,7 @@ def add_switches(parser: Parser, *names: str, quiet: str = "no table on stderr")
 
 
 def add_settings(parser: Parser, **texts: str) -> None:
-    """Add settings of a run to another command, each with a help text, which the variable follows."""
+    """Add settings of a run to another command, each with a help text and its variable."""
     rows = stored_rows()
     variables = {flag: name for group, name, _, flag, _ in rows if group == VARIABLES}
     for _, flag, _, metavar, _ in rows:
