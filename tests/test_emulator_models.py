@@ -4,9 +4,11 @@ import re
 
 import pytest
 
+from socratic_bench.benchmarks.socratic.scenarios.loading import builtin_ids, load_builtin
 from socratic_bench.emulator import plan
 from socratic_bench.emulator.dialogue import read_dialogue
 from socratic_bench.emulator.models import judge
+from socratic_bench.emulator.models.grammar import book
 from socratic_bench.emulator.models.student import student_reply
 from socratic_bench.emulator.models.subjects import subject_of
 from socratic_bench.emulator.models.tutor import tutor_reply
@@ -188,8 +190,40 @@ def test_what_is_quoted_is_what_was_stated_as_a_whole():
         reply = tutor_reply(read_dialogue(SOCRATIC, request(*heard)))
         quoted |= {*re.findall(r'"([^"]*)"', reply)}
 
-    # What has no word in common with the opening is not taken up.
-    assert quoted == {opening.rstrip("."), "a real friend always tells the truth"}
+    assert quoted == {
+        opening.rstrip("."),
+        "a real friend always tells the truth",
+        "The low branches are gone first",
+    }
+
+
+def test_a_steady_tutor_follows_up_what_the_student_has_stated():
+    def replies(*messages):
+        request_ = request(user("Trees grow slowly."), *messages)
+        return [
+            tutor_reply(read_dialogue(SOCRATIC, request_ | {"system": [{"text": str(n)}]}))
+            for n in range(60)
+        ]
+
+    stated = (assistant("How so?"), user("The low branches are gone first."))
+    unsure = (assistant("What then?"), user("I don't know."))
+
+    latest = sum("The low branches are gone first" in reply for reply in replies(*stated))
+    earlier = sum("The low branches" in reply for reply in replies(*stated, *unsure))
+    assert latest >= 40
+    assert earlier == 60
+
+
+def test_a_lecturer_knows_what_there_is_to_see_in_each_scenario_and_tells_it():
+    for name in builtin_ids():
+        scenario = load_builtin(name)
+        if name == "custom":
+            continue
+        opening = scenario.openings[0]
+        lessons = [insight.insight for insight in scenario.draws_out]
+        assert book("lessons")[opening] == tuple(lessons)
+        told = " ".join(dialogue_of("emulator.lecturer-v1:0", opening, len(lessons)))
+        assert [lesson for lesson in lessons if lesson[1:] not in told] == []
 
 
 def test_a_reply_depends_on_what_was_said_and_on_nothing_else():

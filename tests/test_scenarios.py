@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from socratic_bench.benchmarks.socratic.scenarios.fields import REMOVED
 from socratic_bench.benchmarks.socratic.scenarios.listing import ScenarioRow
 from socratic_bench.benchmarks.socratic.scenarios.loading import (
     DATA,
@@ -140,8 +141,8 @@ def test_a_summary_is_a_row_of_a_listing(tmp_path):
         "n_replies": 6,
         "language": "en",
         "draws_out": [
-            {"insight": "where the ice swims", "cues": []},
-            {"insight": "why pipes burst", "cues": []},
+            {"insight": "where the ice swims"},
+            {"insight": "why pipes burst"},
         ],
         "closes_after": 9,
         "sha256": scenario.sha256,
@@ -304,25 +305,23 @@ def test_the_refusal_in_the_documentation_is_what_is_said(tmp_path):
     (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     (refusal,) = re.findall(r"```text\n(.*?)```", page, re.DOTALL)
     broken = example.replace("guided-discovery", "discovery").replace("\nbelief =", "\nbelieve =")
-    broken = re.sub(r'cues = \["air"[^\n]*\n', "", broken)
+    second = broken.index("[[moves]]", broken.index("[[moves]]") + 1)
+    broken = f'{broken[:second]}[[moves]]\ncues = ["air"]{broken[second + 9 :]}'
 
     assert problems_of(write(tmp_path, broken, "float.toml")) == tuple(refusal.splitlines())
 
 
-def test_a_file_with_cues_becomes_insights_moves_and_a_voice(tmp_path):
+def test_a_file_becomes_insights_moves_and_a_voice(tmp_path):
     scenario = load_file(write(tmp_path, float_example()))
 
     assert [one.insight.split()[0] for one in scenario.draws_out] == ["the", "a"]
-    assert scenario.draws_out[0].cues == ("foil", "ball", "shape*", "same weight", "why")
-    assert [one.holds_belief for one in scenario.moves] == [False, True, False]
+    assert [move.holds_belief for move in scenario.moves] == [False, True]
     assert scenario.moves[0].asked[1].startswith("Was your boat closed? How does")
     assert scenario.voice is not None
     assert scenario.voice.lead == ("Hm.", "Wait.", "OK.")
     assert (scenario.replies, scenario.language, scenario.pressure) == ((), "en", None)
     assert len(own_sentences(scenario)) == 11
-    row = plain_keys(ScenarioRow.of(scenario))
-    assert row["n_replies"] == 11
-    assert row["draws_out"][1]["cues"] == ["water", "bowl", "deeper", "coin*", "what happens"]
+    assert plain_keys(ScenarioRow.of(scenario))["n_replies"] == 11
 
 
 BUILT = {
@@ -337,14 +336,22 @@ BUILT = {
         ["voice.knows: unknown field; knows belongs above the first table"],
     ),
     "a group without a list": (
-        'cues = ["bottle", "bath", "without air", "what if"]',
-        'cues = "bottle"',
-        ["moves, item 3, cues: must be a list of texts, not text"],
+        'lead = ["Hm.", "Wait.", "OK."]',
+        'lead = "Hm."',
+        ["voice.lead: must be a list of texts, not text"],
+    ),
+    "fields of earlier files": (
+        "[voice]",
+        'cues = ["bottle", "bath"]\n[voice]\nrecall = ["I forgot."]',
+        [
+            f"moves, item 2, cues: {REMOVED['cues']}",
+            "voice.recall: no field any more; remove it",
+        ],
     ),
     "example questions for another number of sentences": (
         '    "Was your boat closed? How does the air stay in? What keeps the air inside?",\n',
         "",
-        ["moves, item 1, asked: 1 given beside 2 of says; write a text for each of them"],
+        ["moves, item 1, asked: 2 given beside 3 of says; write a text for each of them"],
     ),
     "a switch that is a text": (
         "holds_belief = true",

@@ -18,8 +18,8 @@ from socratic_bench.benchmarks.socratic.student.model import (
     prompt_sha256,
     system_prompt,
 )
+from socratic_bench.benchmarks.socratic.student.pressure import walk
 from socratic_bench.benchmarks.socratic.student.scripted import ScriptedStudent
-from socratic_bench.benchmarks.socratic.student.seeded import walk
 from socratic_bench.benchmarks.socratic.student.student import Exchange, StudentReply
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.types import CallKey, Completion, Message, Reasoning, Request, Text
@@ -43,6 +43,7 @@ SCRIPT = """
 import json, sys
 from socratic_bench.benchmarks.socratic.scenarios.loading import load_builtin
 from socratic_bench.benchmarks.socratic.student.student import Exchange
+from socratic_bench.benchmarks.socratic.student.pressure import walk
 from socratic_bench.benchmarks.socratic.student.scripted import ScriptedStudent
 scenario = load_builtin("ai-ethics")
 student = ScriptedStudent(scenario, 42)

@@ -1,7 +1,7 @@
 """The simulated tutors: a move from the plan, put into words on the subject of the dialogue."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import zip_longest
 from random import Random
@@ -9,19 +9,17 @@ from random import Random
 from socratic_bench.emulator.dialogue import Dialogue
 from socratic_bench.emulator.models.grammar import book, expand, quoted_once
 from socratic_bench.emulator.models.moves import Move, plan
-from socratic_bench.emulator.models.phrases import WORD
 from socratic_bench.emulator.models.pressure import help_for
-from socratic_bench.emulator.models.subjects import Subject, statements, subject_of
+from socratic_bench.emulator.models.subjects import Statements, Subject, statements, subject_of
 
 _PROBES = ("definition", "assumption", "evidence", "implication", "alternative")
 _STRIDE = 101  # through the probes that fit: a prime beyond most of their numbers
 _SLOT = re.compile(r"{(\w+)}")
 _TRIES = 40
-_STEM = 5  # letters
 
 # Shares of the shapes that a reply can take.
-_FROM_OPENING = 0.6
-_BACK_TO_OPENING = 0.5  # of what takes up the last words
+_FOLLOWS_UP = 0.8  # of the replies to a student that stated something
+_BACK_TO_OPENING = 0.3  # of the questions about an earlier statement
 _WITH_OPENER = 0.35
 _WITH_FOLLOWUP = 0.08
 _HEAVY_ADVICE, _PLAIN_ADVICE = 0.2, 0.55
@@ -35,11 +33,11 @@ def tutor_reply(dialogue: Dialogue) -> str:
     opening, latest = (users[0], users[-1]) if users else ("", "")
     move = plan(dialogue.model_id, turn, opening, latest)
     random = Random(dialogue.seed())
-    said = set(dialogue.own_texts)
+    earlier_replies = set(dialogue.own_texts)
     reply = ""
     for attempt in range(_TRIES):
-        reply = _Speaker(opening, latest, turn + attempt * 7, random).say(move)
-        if reply not in said:
+        reply = _Speaker(dialogue, turn + attempt * 7, random).say(move)
+        if reply not in earlier_replies:
             break
     return reply
 
@@ -47,28 +45,43 @@ def tutor_reply(dialogue: Dialogue) -> str:
 class _Speaker:
     """Words for one reply: the slots are drawn once, so that a reply stays with its subject.
 
-    It asks about what the student came with, or takes up what the student stated last of that.
+    It follows up what the student stated last. Where that was nothing, it takes up an earlier
+    statement that it has not asked about, or what the student came with.
     """
 
-    def __init__(self, opening: str, latest: str, turn: int, random: Random) -> None:
+    def __init__(self, dialogue: Dialogue, turn: int, random: Random) -> None:
+        users = dialogue.user_texts
+        opening, latest = (users[0], users[-1]) if users else ("", "")
         about = subject_of(_last_paragraph(opening))
-        said = statements(_last_paragraph(latest)).claims
-        stated = tuple(one for one in said if _telling(one) & _telling(opening))
         self._random = random
         self._help = help_for(latest)
         self._place = sum(map(ord, opening[:200])) + turn * _STRIDE
-        takes_up = opening != latest and bool(stated) and random.random() > _FROM_OPENING
-        self._is_back = opening != latest and not takes_up
-        quotes = stated if takes_up else about.said.claims or about.said.quotes
-        quote = random.choice(quotes) if quotes else None
+        statement = self._statement(users, " ".join(dialogue.own_texts))
+        self._is_back = opening != latest and statement is None
+        quotes = about.said.claims or about.said.quotes
+        quote = statement or (random.choice(quotes) if quotes else None)
         # The first phrase is the likeliest subject.
         phrase = about.phrases[int(random.random() ** 2 * len(about.phrases))]
         self._slots = _filled(np=about.topic or phrase, claim=quote or "that", quote=quote)
-        has_claims = bool(about.said.claims)
-        if takes_up:
-            self._probed = _filled(quote=quote, claim=quote, now=quote if has_claims else None)
-        else:
+        self._lesson = _lesson(_last_paragraph(opening), dialogue.turn)
+        if statement is None:
             self._probed = _brought(about, quote)
+        else:
+            claims = (claim for text in users for claim in _statements(text).claims)
+            self._probed = _filled(
+                quote=statement,
+                claim=statement if statement in claims else None,
+                now=statement if about.said.claims else None,
+            )
+
+    def _statement(self, users: Sequence[str], asked_about: str) -> str | None:
+        """What the student stated after its opening, to ask about next; `None` for nothing."""
+        latest = _statements(users[-1]).quotes if len(users) > 1 else ()
+        if latest and self._random.random() < _FOLLOWS_UP:
+            return self._random.choice(latest)
+        earlier = (quote for text in users[1:-1] for quote in _statements(text).quotes)
+        open_statements = [quote for quote in earlier if quote not in asked_about]
+        return self._random.choice(open_statements) if open_statements else None
 
     def say(self, move: Move) -> str:
         text = quoted_once(self._said(move), self._slots["np"])
@@ -89,7 +102,8 @@ class _Speaker:
 
     def _line(self, kind: str) -> str:
         slots = self._probed if kind in _PROBES else self._slots
-        return self._expand(self._random.choice(_speakable((kind,), frozenset(slots))), slots)
+        patterns = _speakable((kind,), frozenset(slots))
+        return self._expand(self._random.choice(patterns), slots) if patterns else "How so?"
 
     def _expand(self, pattern: str, slots: Mapping[str, str]) -> str:
         text = expand(pattern, self._random, slots)
@@ -122,7 +136,9 @@ class _Speaker:
     def _lecture(self) -> str:
         count = 2 + int(self._random.random() * 3)
         drawn = self._random.sample(book("tutor")["lecture"], count)
-        parts = [self._expand(one, self._slots) for one in drawn]
+        parts = [self._expand(pattern, self._slots) for pattern in drawn]
+        if self._lesson:
+            parts.insert(1, self._lesson)
         if self._random.random() < _ASKING_LECTURE:
             parts.append(self._line("lecture_closings"))
         return " ".join(parts)
@@ -140,9 +156,15 @@ def _brought(about: Subject, quote: str | None) -> Mapping[str, str]:
     )
 
 
-def _telling(text: str) -> frozenset[str]:
-    """The longer words of a text without their endings, by which two texts are about one thing."""
-    return frozenset(one[:_STEM].casefold() for one in WORD.findall(text) if len(one) >= _STEM)
+def _statements(text: str) -> Statements:
+    return statements(_last_paragraph(text))
+
+
+def _lesson(opening: str, turn: int) -> str | None:
+    """What a lecturer teaches at this turn whoever opens so; `None` if it knows nothing of it."""
+    lessons = book("lessons").get(opening, ())
+    lesson = lessons[turn] if turn < len(lessons) else None
+    return lesson and f"{lesson[0].upper()}{lesson[1:]}."
 
 
 def _filled(**slots: str | None) -> Mapping[str, str]:

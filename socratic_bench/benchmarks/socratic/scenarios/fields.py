@@ -24,6 +24,11 @@ from socratic_bench.errors import MOST_SHOWN
 from socratic_bench.settings import MAX_TURNS
 
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+# Fields of earlier files: what to do about each.
+REMOVED = {
+    "cues": "no field any more; remove it, since the example questions in asked do its work",
+    "recall": "no field any more; remove it",
+}
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 
 
@@ -110,7 +115,9 @@ def _wrong_tables(field: Field, value: object, path: str, kind: type[Struct]) ->
 def _unknown(values: Mapping[str, object], fields: Sequence[Field]) -> Iterator[str]:
     known = {field.path for field in fields}
     for n, path in enumerate(path for path in values if path not in known):
-        if path == "student":
+        if path in REMOVED:
+            yield f"{path}: {REMOVED[path]}"
+        elif path == "student":
             yield "student: must be a table, written as [student] on a line of its own"
         else:
             yield f"{path}: unknown field{_suggestion(path, known) if n < MOST_SHOWN else ''}"

@@ -10,8 +10,8 @@ from socratic_bench.benchmarks.socratic.scenarios.fields import fields_in
 from socratic_bench.benchmarks.socratic.scenarios.says import (
     is_alike,
     too_little,
+    unfinished_groups,
     unmarked_belief,
-    wrong_cues,
     wrong_sentences,
 )
 from socratic_bench.benchmarks.socratic.scenarios.scenario import (
@@ -76,7 +76,7 @@ def _uneven_families(played: Sequence[Scenario]) -> Iterator[Advice]:
 
 def _each(scenario: Scenario) -> Iterator[str]:
     own = (_control, _lengths, _openings, _drawn_out, _clauses, _closing)
-    for find in (*own, wrong_sentences, wrong_cues, unmarked_belief):
+    for find in (*own, wrong_sentences, unfinished_groups, unmarked_belief):
         yield from find(scenario)
 
 

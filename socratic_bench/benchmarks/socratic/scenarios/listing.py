@@ -15,7 +15,6 @@ class DrawnOut(Struct, frozen=True, kw_only=True):
     """A thought that good questions bring to light."""
 
     insight: Annotated[str, doc("what the student can come to see")]
-    cues: Annotated[list[str], doc("words of a question that draw it out")]
 
 
 class ScenarioRow(Struct, frozen=True, kw_only=True):
@@ -48,9 +47,7 @@ class ScenarioRow(Struct, frozen=True, kw_only=True):
             n_openings=len(scenario.openings),
             n_replies=len(own_sentences(scenario)),
             language=scenario.language,
-            draws_out=[
-                DrawnOut(insight=one.insight, cues=list(one.cues)) for one in scenario.draws_out
-            ],
+            draws_out=[DrawnOut(insight=insight.insight) for insight in scenario.draws_out],
             closes_after=scenario.closes_after,
             sha256=scenario.sha256,
         )

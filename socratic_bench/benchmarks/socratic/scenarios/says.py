@@ -1,20 +1,11 @@
-"""What the checker sees in a student's words, and in the cues that draw them out."""
+"""What the checker sees in a student's words, and in the questions that ask for them."""
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
-from socratic_bench.benchmarks.socratic.scenarios.cues import (
-    GENERAL,
-    can_match,
-    is_general,
-    kinds_of,
-    matches,
-)
 from socratic_bench.benchmarks.socratic.scenarios.scenario import (
     CUSTOM,
-    Insight,
-    Move,
     PressureWords,
     Scenario,
     groups,
@@ -30,11 +21,10 @@ from socratic_bench.benchmarks.socratic.scenarios.wording import (
 from socratic_bench.types import plural
 
 ALIKE = 0.8
-# Sentences of one's own for half of a dialogue of forty turns, in this many groups beside the
-# insights, and lines of each kind so that a person does not sound like a machine.
+# Sentences of one's own for half of a dialogue of forty turns, and lines of each kind so that a
+# person does not sound like a machine.
 FEWEST_SENTENCES = 20
-FEWEST_MOVES = 5
-FEWEST_LINES = {"unsure": 6, "polar": 5, "told": 6, "filler": 8, "moved": 4, "recall": 3}
+FEWEST_LINES = {"unsure": 6, "polar": 5, "told": 6, "filler": 8, "moved": 4}
 FEWEST_PUSHES = 3
 _MOST_WORDS = 70
 _SHORT_WORD = 3
@@ -100,10 +90,11 @@ def wrong_sentences(scenario: Scenario) -> Iterator[str]:
     yield from _alike({**own, **lines})
 
 
-def wrong_cues(scenario: Scenario) -> Iterator[str]:
-    """Cues that no question has, that another one makes needless, and words without any."""
+def unfinished_groups(scenario: Scenario) -> Iterator[str]:
+    """Sentences without example questions, and examples that are no questions."""
     for place, group in groups(scenario).items():
-        yield from (f"{place}, {found}" for found in _cues(group))
+        if group.says and not group.asked:
+            yield f"{place}, asked: missing; without example questions hardly any question fits"
         for n, text in enumerate(group.asked, 1):
             if text[-1] not in QUESTION_MARKS:
                 yield f"{place}, asked, item {n}: no question at the end; each ends with its mark"
@@ -135,11 +126,10 @@ def _content(text: str) -> frozenset[str]:
 
 
 def too_little(scenario: Scenario) -> Iterator[str]:
-    """What a built-in scenario with cues has to have beside what any has."""
+    """What a built-in scenario with moves has to have beside what any has."""
     if not scenario.moves:
         return
     yield from _missing(scenario)
-    yield from _unanswered(scenario)
     for name, what, found, fewest in _counts(scenario):
         if found < fewest:
             yield f"{name}: {plural(found, what)}; write {fewest} or more"
@@ -158,18 +148,8 @@ def _missing(scenario: Scenario) -> Iterator[str]:
             yield f"{place}, says: missing"
 
 
-def _unanswered(scenario: Scenario) -> Iterator[str]:
-    """General questions that no sentence is for; `more` is answered by any."""
-    if any(one.says for one in scenario.draws_out):
-        answered = {kind for one in groups(scenario).values() for kind in kinds_of(one.cues)}
-        for kind in sorted(GENERAL.keys() - answered - {"more"}):
-            word = GENERAL[kind].strip().partition("|")[0]
-            yield f'cues: none asks for {kind.replace("_", " ")}, as "{word}" does; add a group'
-
-
 def _counts(scenario: Scenario) -> Iterator[tuple[str, str, int, int]]:
     """A list of the file, what it is a list of, how many there are and should be."""
-    yield "moves", "group", len(scenario.moves), FEWEST_MOVES
     yield "says", "sentence", len(own_sentences(scenario)), FEWEST_SENTENCES
     for name, fewest in FEWEST_LINES.items():
         if name != "moved" or scenario.draws_out:
@@ -217,27 +197,6 @@ def _voice(scenario: Scenario) -> dict[str, str]:
         for name in FEWEST_LINES
         for n, text in enumerate(getattr(scenario.voice, name), 1)
     }
-
-
-def _cues(group: Insight | Move) -> Iterator[str]:
-    if bool(group.cues) != bool(group.says):
-        there, missing = ("cues", "says") if group.cues else ("says", "cues")
-        yield f"{missing}: missing; without them the {there} are of no use"
-    usable = [cue for cue in group.cues if can_match(cue)]
-    for n, cue in enumerate(group.cues, 1):
-        if cue not in usable:
-            yield (
-                f'cues, item {n}: "{cue}" never matches; write words with blanks between them, '
-                "each with a * behind it or not"
-            )
-        elif (wider := _wider(cue, usable)) and not is_general(wider):
-            yield f'cues, item {n}: needless beside "{wider}", which matches wherever it does'
-
-
-def _wider(cue: str, cues: Sequence[str]) -> str | None:
-    # A cue that stands in this one matches wherever this one does.
-    others = (other for other in cues if other != cue)
-    return next((one for one in others if matches(one, cue.replace("*", ""))), None)
 
 
 def _alike(sentences: Mapping[str, str]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What a scenario is: a student with an opening, a belief, and what can be drawn out of it."""
+"""What a scenario is: a student with an opening, a belief, and what it has to say."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal, get_args
@@ -29,7 +29,6 @@ class Text(Struct, frozen=True):
     is_students: bool = False
 
 
-_CUES = Text(60, (1, 40))
 _SAYS = Text(600, (1, 12))
 _ASKED = Text(900, (1, 12))
 _LINES = Text(300, (1, 30))
@@ -39,34 +38,32 @@ _Lines = Annotated[tuple[str, ...], _LINES]
 class Insight(Struct, frozen=True):
     """What good questions let the student see, and the words by which it gets there.
 
-    A tutor's question with one of the `cues` in it draws out the next of `says`; the last of them
-    states the insight. `asked` has a text for each of `says`: examples of questions to which it is
-    the answer, one behind the other.
+    `says` are the steps to the insight, said in this order; the last of them states it. `asked`
+    has a text for each of them: examples of questions to which it is the answer, one behind the
+    other.
     """
 
     insight: Annotated[str, Text(300)]
-    cues: Annotated[tuple[str, ...], _CUES] = ()
     says: Annotated[tuple[str, ...], _SAYS] = ()
     asked: Annotated[tuple[str, ...], _ASKED] = ()
 
 
 class Move(Struct, frozen=True):
-    """Other things that the student has to say, drawn out by questions as an insight's are.
+    """Other sentences of the student, each the answer to the questions that `asked` has for it.
 
     With `holds_belief` they speak for the belief, and are not said once an insight was stated.
     """
 
-    cues: Annotated[tuple[str, ...], _CUES]
     says: Annotated[tuple[str, ...], _SAYS]
     asked: Annotated[tuple[str, ...], _ASKED] = ()
     holds_belief: Annotated[bool, Text()] = False
 
 
 class Voice(Struct, frozen=True):
-    """How this student sounds where no question draws anything out of it.
+    """What this student says where it has no sentence for the tutor's words.
 
-    `moved` stands for `unsure` and `filler` once an insight was stated, `recall` answers how many,
-    how long, when and who, `lead` are words to begin with now and then.
+    `moved` stands for `unsure` and `filler` once an insight was stated, `lead` are words to begin
+    with now and then.
     """
 
     unsure: _Lines
@@ -74,7 +71,6 @@ class Voice(Struct, frozen=True):
     told: _Lines
     filler: _Lines
     moved: Annotated[tuple[str, ...], _LINES] = ()
-    recall: Annotated[tuple[str, ...], _LINES] = ()
     lead: Annotated[tuple[str, ...], Text(40, (1, 12))] = ()
 
 
@@ -95,7 +91,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
 
     `belief` fits after "I think", `because` after "because", `topic` and each of `details` after
     "about". `draws_out` is what a good tutor could bring to light by questions alone, `moves` what
-    else the student has to say, and `replies` what one without cues says in order. `closes_after`
+    else the student has to say, and `replies` what one without moves says in order. `closes_after`
     counts the tutor's turns. `language` is a BCP 47 tag. `sha256` is of the file's bytes. Each
     field of the file has its bounds beside it.
     """

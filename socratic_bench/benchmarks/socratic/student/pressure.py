@@ -8,6 +8,7 @@ A dialogue too short for this, with seven turns or more to push in, still has ea
 import hashlib
 import sys
 import tomllib
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -17,7 +18,7 @@ from msgspec import Struct
 from socratic_bench.benchmarks.socratic.scenarios.scenario import PressureWords, Scenario
 from socratic_bench.benchmarks.socratic.scenarios.wording import is_unspaced
 from socratic_bench.benchmarks.socratic.settings import Pressure
-from socratic_bench.benchmarks.socratic.student.seeded import draw, shuffled, walk
+from socratic_bench.benchmarks.socratic.student.voices import draw, shuffled
 
 Kind = Literal[
     "demand", "impatience", "flattery", "authority", "distress", "drop_questions", "false_agreement"
@@ -153,6 +154,21 @@ def direction(kind: Kind) -> str:
 def pressure_sha256() -> str:
     """The fingerprint of the words and directions of pressure."""
     return hashlib.sha256(_FILE.read_bytes()).hexdigest()
+
+
+def walk(position: int, sizes: Sequence[int]) -> tuple[int, ...]:
+    """One index per list. All combinations come once before any comes again.
+
+    Plainly counting would keep the later lists still for long. So each index also moves on with
+    the position within the round of the lists before it, which only renumbers that round.
+    """
+    indices = []
+    product = 1
+    for size in sizes:
+        rounds, within = divmod(position, product)
+        indices.append((rounds + within) % size)
+        product *= size
+    return tuple(indices)
 
 
 @lru_cache(maxsize=1024)
