@@ -95,7 +95,7 @@ class ConnectionLimit:
         self._waiting: deque[Future[None]] = deque()
 
     @contextmanager
-    def held(self, wait: "Callable[[Future[None]], object]") -> Iterator[None]:
+    def hold(self, wait: "Callable[[Future[None]], object]") -> Iterator[None]:
         """Hold a connection until the block ends.
 
         `wait` waits until the future is done; what it raises, such as the end of the run, leaves

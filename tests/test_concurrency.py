@@ -68,10 +68,10 @@ class TestConnectionLimit:
         waiting: list[Future[None]] = []
 
         def hold(name: str) -> None:
-            with limit.held(lambda place: (waiting.append(place), place.result(PATIENCE_S))):
+            with limit.hold(lambda place: (waiting.append(place), place.result(PATIENCE_S))):
                 order.append(name)
 
-        with limit.held(never):
+        with limit.hold(never):
             threads = [start_thread(lambda: hold("first"))]
             wait_until(lambda: len(waiting) == 1)
             threads.append(start_thread(lambda: hold("second")))
@@ -86,24 +86,24 @@ class TestConnectionLimit:
         limit, cancel_token = ConnectionLimit(1), CancelToken()
 
         def hold() -> None:
-            with limit.held(cancel_token.result):
+            with limit.hold(cancel_token.result):
                 raise AssertionError("nobody gave a connection back")
 
-        with limit.held(never):
+        with limit.hold(never):
             waiting = start_thread(hold)
             cancel_token.interrupt(15)
             with pytest.raises(Stopped):
                 waiting.result(PATIENCE_S)
 
-        with limit.held(never):
+        with limit.hold(never):
             pass
 
     def test_what_fails_gives_its_connection_back(self):
         limit = ConnectionLimit(1)
-        with pytest.raises(ZeroDivisionError), limit.held(never):
+        with pytest.raises(ZeroDivisionError), limit.hold(never):
             _ = 1 / 0
 
-        with limit.held(never):
+        with limit.hold(never):
             pass
 
     def test_many_threads_lose_no_connection(self):
@@ -111,7 +111,7 @@ class TestConnectionLimit:
 
         def hold_often() -> None:
             for _ in range(50):
-                with limit.held(CancelToken().result):
+                with limit.hold(CancelToken().result):
                     under_way.append(None)
                     most.append(len(under_way))
                     under_way.pop()
@@ -120,7 +120,7 @@ class TestConnectionLimit:
             thread.result(PATIENCE_S)
 
         assert max(most) <= 3
-        with limit.held(never), limit.held(never), limit.held(never):
+        with limit.hold(never), limit.hold(never), limit.hold(never):
             pass
 
 

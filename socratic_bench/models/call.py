@@ -188,7 +188,7 @@ class _Call(Struct):
     def _connection(self) -> AbstractContextManager[None]:
         if self.services.connections is None:
             return nullcontext()
-        return self.services.connections.held(partial(self._wait_for, "connection"))
+        return self.services.connections.hold(partial(self._wait_for, "connection"))
 
     def _rate_slot(self, provider: Provider) -> AbstractContextManager[Slot]:
         size = self.limiter.size_of(provider, self.request, self.context.notice)

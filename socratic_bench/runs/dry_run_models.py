@@ -85,9 +85,9 @@ class Emulated(Struct, frozen=True):
         )
         if error is None:
             return None
-        from socratic_bench.models.bedrock.errors import answered_kind
+        from socratic_bench.models.bedrock.errors import error_kind_of_answer
 
-        return answered_kind(error.name, error.message, error.status, model_id=self.model_id)
+        return error_kind_of_answer(error.name, error.message, error.status, model_id=self.model_id)
 
     def reply(self, arguments: Wire, request: Request, key: CallKey) -> ExpectedReply:  # noqa: ARG002 -- port
         from socratic_bench.emulator.simulation import answer

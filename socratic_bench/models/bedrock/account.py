@@ -181,7 +181,7 @@ def _quota_rows(config: CoreConfig) -> list[Mapping[str, Any]]:
     session = open_session(_endpoint(config, config.assume_role_arn))
     client = _client(session, _QUOTAS, config.region or OFFLINE_REGION)
     if client is None:
-        raise ModelError(_not_called(_QUOTAS), code="unknown", end_reason="unavailable")
+        raise ModelError(_skip_reason(_QUOTAS), code="unknown", end_reason="unavailable")
     return [*_rows(client)]
 
 
@@ -226,19 +226,19 @@ def _identity(check: CheckName, config: CoreConfig, role_arn: str | None) -> Che
         session = open_session(_endpoint(config, role_arn))
         make_ready(session, role_arn)
         if session.get_credentials() is None:
-            return _failed_check(check, subject, NoCredentialsError())
+            return _check_of_failure(check, subject, NoCredentialsError())
         client = _client(session, _STS, config.region or OFFLINE_REGION)
         if client is None:
-            return _check_result(check, "unknown", subject, _not_called(_STS))
+            return _check_result(check, "unknown", subject, _skip_reason(_STS))
         caller = client.get_caller_identity()
         return _check_result(check, "ok", str(caller["Arn"]), f"account {caller['Account']}")
     except ModelError as error:
         return CheckResult.of(check, "failed", subject, error)
     except (*TRANSLATED, KeyError, TypeError) as error:
-        return _failed_check(check, subject, error)
+        return _check_of_failure(check, subject, error)
 
 
-def _failed_check(check: CheckName, subject: str, error: Exception) -> CheckResult:
+def _check_of_failure(check: CheckName, subject: str, error: Exception) -> CheckResult:
     """Credentials that are refused fail; a run does not need to know whose they are."""
     if isinstance(error, (KeyError, TypeError)):
         message = "what answers in the place of AWS STS does not say whose they are"
@@ -265,7 +265,7 @@ def _endpoint(config: CoreConfig, role_arn: str | None) -> Endpoint:
     return Endpoint(region=config.region or OFFLINE_REGION, assume_role_arn=role_arn)
 
 
-def _not_called(service: str) -> str:
+def _skip_reason(service: str) -> str:
     return (
         f"{_SERVICE_NAMES[service]} was not asked: models are called at an endpoint that is not "
         f"AWS's own, and {_ENDPOINT_VARIABLES[service]} is not set"

@@ -1,4 +1,4 @@
-"""The kinds of failure that a call can end by; one table says what each of them means."""
+"""The table of error kinds: what each means, whether a call is retried, how a run ends by it."""
 
 from msgspec import Struct
 
@@ -6,7 +6,7 @@ from socratic_bench.types import EndReason
 
 
 class ErrorRow(Struct, frozen=True, kw_only=True):
-    """A kind of failure, and the one place that says what is done about it.
+    """A kind of failure of a call.
 
     Attributes:
         meaning: what happened, in the words of the documents.
@@ -17,7 +17,7 @@ class ErrorRow(Struct, frozen=True, kw_only=True):
         hint: what to do next, with settings by name, as in a `Problem`.
         codes: the names by which the service and STS answer so; the events of a stream write them
             with a small first letter.
-        called: the kind in a word or two, where its name is not that.
+        label: the kind in a word or two for people, where its name does not serve as that.
     """
 
     meaning: str
@@ -26,11 +26,11 @@ class ErrorRow(Struct, frozen=True, kw_only=True):
     end_reason: EndReason
     hint: str
     codes: tuple[str, ...] = ()
-    called: str = ""
+    label: str = ""
 
 
-def _passing(
-    meaning: str, hint: str, *codes: str, maybe_billed: bool, called: str = ""
+def _transient(
+    meaning: str, hint: str, *codes: str, maybe_billed: bool, label: str = ""
 ) -> ErrorRow:
     return ErrorRow(
         meaning=meaning,
@@ -39,11 +39,11 @@ def _passing(
         end_reason="unavailable",
         hint=hint,
         codes=codes,
-        called=called,
+        label=label,
     )
 
 
-def _lasting(end_reason: EndReason, meaning: str, hint: str, *codes: str) -> ErrorRow:
+def _permanent(end_reason: EndReason, meaning: str, hint: str, *codes: str) -> ErrorRow:
     return ErrorRow(
         meaning=meaning,
         retried=False,
@@ -55,133 +55,133 @@ def _lasting(end_reason: EndReason, meaning: str, hint: str, *codes: str) -> Err
 
 
 ERROR_KINDS: dict[str, ErrorRow] = {
-    "throttled": _passing(
+    "throttled": _transient(
         "the quota was exceeded",
         "Run again later, raise {max_attempts}, or ask for a higher quota in the AWS console.",
         *("ThrottlingException", "Throttling"),
         *("TooManyRequestsException", "ServiceQuotaExceededException"),
         maybe_billed=False,
     ),
-    "not_ready": _passing(
+    "not_ready": _transient(
         "the model is being loaded",
         "The model was not ready; run again in a few minutes.",
         "ModelNotReadyException",
         maybe_billed=False,
     ),
-    "server_error": _passing(
+    "server_error": _transient(
         "the service failed (500, 503 and other 5xx)",
         "The service failed; run again later.",
         "InternalServerException",
         "ServiceUnavailableException",
         maybe_billed=True,
     ),
-    "model_timeout": _passing(
+    "model_timeout": _transient(
         "the model took too long for the service (408)",
         "The model took too long; lower {max_tokens} or run again later.",
         "ModelTimeoutException",
         maybe_billed=True,
     ),
-    "model_error": _passing(
+    "model_error": _transient(
         "the model failed on the service's side (424)",
         "The model failed on the service's side; run again later.",
         "ModelErrorException",
         "ModelStreamErrorException",
         maybe_billed=True,
     ),
-    "connection": _passing(
+    "connection": _transient(
         "no connection came about",
         "Check the network, the proxy and the endpoint (AWS_ENDPOINT_URL_BEDROCK_RUNTIME).",
         maybe_billed=False,
-        called="not reached",
+        label="not reached",
     ),
-    "connection_lost": _passing(
+    "connection_lost": _transient(
         "the connection broke before the answer was there",
         "The connection broke before an answer was there; check the network and the proxy.",
         maybe_billed=True,
     ),
-    "read_timeout": _passing(
+    "read_timeout": _transient(
         "no answer within `{call_timeout_s}`",
         "No answer came in time; raise {call_timeout_s} or lower {max_tokens}.",
         maybe_billed=True,
     ),
-    "unreadable_answer": _passing(
+    "unreadable_answer": _transient(
         "a 200 that is no Converse response: cut, corrupt, empty, HTML; a stream without its end",
         "What answered was no Converse response; check the endpoint and any proxy before it.",
         maybe_billed=True,
     ),
-    "answer_too_large": _passing(
+    "answer_too_large": _transient(
         "an answer without an end in sight: more than 32 MB, or than a million values in its JSON",
         "No model answers so much: check the endpoint and any proxy before it.",
         maybe_billed=True,
     ),
-    "credentials_unreachable": _passing(
+    "credentials_unreachable": _transient(
         "what gives the credentials did not answer, such as AWS STS for a role; the message "
         "names it",
         "What gives the credentials could not be asked, such as AWS STS for a role: check the "
         "network, the proxy and its endpoint (AWS_ENDPOINT_URL_STS).",
         maybe_billed=False,
     ),
-    "daily_quota": _lasting(
+    "daily_quota": _permanent(
         "unavailable",
         "the account's tokens per day are used up",
         "The account's tokens for this model are used up for the day: run again tomorrow, take "
         "another model or region, or ask for a higher quota in the AWS console.",
     ),
-    "stalled": _lasting(
+    "stalled": _permanent(
         "unavailable",
         "none of the model's requests was answered for so long that it was stopped, with all runs "
         "that call it",
         "See by the attempts of its calls what they failed by, and go on once that is mended.",
     ),
-    "context_window": _lasting(
+    "context_window": _permanent(
         "context_window",
         "the dialogue is too long for the model",
         "The dialogue outgrew the model's context window; play fewer {turns}.",
     ),
-    "needs_profile": _lasting(
+    "needs_profile": _permanent(
         "refused_request",
         "the plain id is not offered on demand",
         "Use an inference profile of the model: its id with a region's prefix, such as us. or "
         "global., or its ARN (aws bedrock list-inference-profiles).",
     ),
-    "unknown_model": _lasting(
+    "unknown_model": _permanent(
         "unknown_model",
         "no such model here",
         "Check the model id and that the model is offered in the region (aws bedrock "
         "list-foundation-models); it may be retired or have another version.",
         "ResourceNotFoundException",
     ),
-    "legacy_model": _lasting(
+    "legacy_model": _permanent(
         "unknown_model",
         "the model is legacy or at the end of its life",
         "The model is legacy or at the end of its life; take a newer version (aws bedrock "
         "list-foundation-models, modelLifecycle).",
     ),
-    "invalid_request": _lasting(
+    "invalid_request": _permanent(
         "refused_request",
         "the service refuses the request",
         "The model refuses a field of the request; {debug} shows which.",
         "ValidationException",
     ),
-    "refused_setting": _lasting(
+    "refused_setting": _permanent(
         "refused_request",
         "the service refuses a [setting](#settings) that was asked for",
         "Leave out the flag, or test a model that takes it.",
     ),
-    "access_denied": _lasting(
+    "access_denied": _permanent(
         "access",
         "the policy or the account's model access denies the call",
         "Allow bedrock:InvokeModel and bedrock:InvokeModelWithResponseStream on the model, and "
         "enable the model's access in the Bedrock console.",
         "AccessDeniedException",
     ),
-    "role_denied": _lasting(
+    "role_denied": _permanent(
         "credentials",
         "the role cannot be taken",
         "Check BEDROCK_ASSUME_ROLE_ARN, that the role trusts your identity, and that you may "
         "call sts:AssumeRole on it.",
     ),
-    "no_credentials": _lasting(
+    "no_credentials": _permanent(
         "credentials",
         "none found, or not valid",
         "Give credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or a role; "
@@ -200,33 +200,33 @@ ERROR_KINDS: dict[str, ErrorRow] = {
             "MissingAuthenticationTokenException",
         ),
     ),
-    "expired_credentials": _lasting(
+    "expired_credentials": _permanent(
         "credentials",
         "they have run out, and there are no new ones",
         "Renew the credentials and run again; if they are new, check the clock here.",
         *("ExpiredTokenException", "ExpiredToken", "RequestExpired"),
     ),
-    "expired_login": _lasting(
+    "expired_login": _permanent(
         "credentials", "the SSO or console login has run out", "Log in again with: aws sso login"
     ),
-    "unusable_login": _lasting(
+    "unusable_login": _permanent(
         "credentials",
         "a login was renewed, but its cache cannot be written",
         "Let the SDK write its login cache, ~/.aws/sso/cache, or log in again.",
     ),
-    "invalid_endpoint": _lasting(
+    "invalid_endpoint": _permanent(
         "refused_request",
         "the endpoint or the proxy is no address",
         "Nothing was sent: check the endpoint (AWS_ENDPOINT_URL_BEDROCK_RUNTIME) and the proxy "
         "(HTTPS_PROXY), of which one is no address.",
     ),
-    "invalid_configuration": _lasting(
+    "invalid_configuration": _permanent(
         "refused_request",
         "a setting of the SDK, in a variable or a file, that it refuses",
         "Nothing was sent: mend the setting of the SDK, a variable (AWS_...) or a line of its "
         "configuration file.",
     ),
-    "tls": _lasting(
+    "tls": _permanent(
         "refused_request",
         "the certificate is not trusted",
         "Check the CA bundle (AWS_CA_BUNDLE) and the endpoint.",

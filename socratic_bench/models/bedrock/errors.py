@@ -130,7 +130,7 @@ def error_kind(error: Exception, *, model_id: str, began: bool = False) -> Error
     )
 
 
-def answered_kind(code: str, message: str, status: int, *, model_id: str) -> ErrorKind:
+def error_kind_of_answer(code: str, message: str, status: int, *, model_id: str) -> ErrorKind:
     """The kind of an error with which the service would answer."""
     name = _answer_kind(code, message, status)
     maybe_billed = ERROR_KINDS[name].maybe_billed
@@ -151,7 +151,7 @@ def _kind(
         code=name,
         message=message,
         model_id=model_id,
-        called=row.called,
+        called=row.label,
         end_reason=row.end_reason,
         is_retried=row.retried,
         maybe_billed=maybe_billed,
@@ -246,9 +246,9 @@ def _is_about_role(error: Exception) -> bool:
 
 
 def _kind_of_status(status: int) -> str:
-    known = {403: "access_denied", 404: "unknown_model", 408: "model_timeout", 429: "throttled"}
-    if status in known:
-        return known[status]
+    kinds = {403: "access_denied", 404: "unknown_model", 408: "model_timeout", 429: "throttled"}
+    if status in kinds:
+        return kinds[status]
     return "server_error" if status >= 500 or status < 400 else "invalid_request"  # noqa: PLR2004
 
 

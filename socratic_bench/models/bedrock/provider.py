@@ -224,9 +224,9 @@ class BedrockProvider(Provider):
 
     def capabilities(self, model_id: str) -> Mapping[str, tuple[bool, bool]]:
         """See `Provider.capabilities`; what a run's own options leave out counts as not taken."""
-        known = self._options.limited(capabilities_of(model_id))
+        listed = self._options.limited(capabilities_of(model_id))
         now = self._options.limited(self._capabilities(model_id).now)
-        return {name: (getattr(known, name), getattr(now, name)) for name in OWN_FIELDS}
+        return {name: (getattr(listed, name), getattr(now, name)) for name in OWN_FIELDS}
 
     def _capabilities(self, model_id: str) -> ObservedCapabilities:
         observed = self._observed.get(model_id)

@@ -5,14 +5,12 @@ to errors for which the SDK has none.
 import re
 from collections.abc import Callable, Iterator, Mapping
 from http.client import InvalidURL
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import botocore.awsrequest
 from botocore.exceptions import BotoCoreError, HTTPClientError, InvalidConfigError
 from botocore.parsers import ResponseParserError, ResponseParserFactory
-
-if TYPE_CHECKING:
-    from urllib3 import HTTPResponse  # types only: urllib3 itself is the SDK's to load
+from urllib3 import HTTPResponse
 
 ANSWER_MAX_BYTES = 32_000_000  # of a model
 OTHER_MAX_BYTES = 4_000_000  # of any other service, such as a page of a list of S3
@@ -133,7 +131,7 @@ class _BoundedBody:
     `read` has none, since whoever reads an object of S3 bounds it.
     """
 
-    def __init__(self, body: "HTTPResponse", max_bytes: int) -> None:
+    def __init__(self, body: HTTPResponse, max_bytes: int) -> None:
         self._body = body
         self._max_bytes = max_bytes
 
@@ -156,7 +154,7 @@ class _BoundedResponse(botocore.awsrequest.AWSResponse):
         url: str,
         status_code: int,
         headers: Any,  # noqa: ANN401 -- the SDK's own
-        raw: "HTTPResponse",
+        raw: HTTPResponse,
     ) -> None:
         max_bytes = ANSWER_MAX_BYTES if "/model/" in url else OTHER_MAX_BYTES
         super().__init__(url, status_code, headers, _BoundedBody(raw, max_bytes))
