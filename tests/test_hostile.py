@@ -101,11 +101,13 @@ def tool_of(sent: Sent) -> str:
 
 
 def judge(sent: Sent) -> Said:
-    """Scores 1 in every dimension, and in the end no insight."""
+    """Scores 1 in every dimension, and finds neither an insight nor a lapse in the end."""
     if tool_of(sent) == "record_verdict":
         return scored(1, 1, 1)
-    missed = {f"insight_{n}": {"outcome": "missed"} for n in range(1, 5)}
-    use = {"toolUseId": "use-1", "name": tool_of(sent), "input": missed}
+    (tool,) = sent.body["toolConfig"]["tools"]
+    questions = tool["toolSpec"]["inputSchema"]["json"]["required"]
+    answers = {name: [] if name == "lapses" else {"outcome": "missed"} for name in questions}
+    use = {"toolUseId": "use-1", "name": tool_of(sent), "input": answers}
     return answer([{"toolUse": use}], "tool_use")
 
 
@@ -220,7 +222,7 @@ def test_the_judges_instructions_and_tool_are_the_same_whatever_was_said(dialogu
         if one.model_id == JUDGE
     }
 
-    assert sorted(tool for tool, *_ in fixed) == ["record_insights", "record_verdict"]
+    assert sorted(tool for tool, *_ in fixed) == ["record_closing", "record_verdict"]
 
 
 @pytest.mark.parametrize("index", range(TURNS))
@@ -250,7 +252,7 @@ def test_the_frame_around_the_words_stands_once_and_cannot_be_forged(dialogues, 
 
 def test_the_record_of_the_closing_question_is_framed_once_too(dialogues):
     outcome, sent = dialogues["bad"]
-    (closing,) = [s for s in sent if s.model_id == JUDGE and tool_of(s) == "record_insights"]
+    (closing,) = [s for s in sent if s.model_id == JUDGE and tool_of(s) == "record_closing"]
     text = judged_text(closing)
     (code,) = re.findall(r"^<record-([0-9a-f]{16})>$", text, re.MULTILINE)
     lines = [
