@@ -1,4 +1,4 @@
-"""What `socratic-runner compare` prints: models side by side, and how they differ pair by pair."""
+"""Stored runs compared: models with each other, and new verdicts with the first ones."""
 
 from __future__ import annotations
 
@@ -23,25 +23,28 @@ from socratic_bench.documents.usage import CallUsage
 from socratic_bench.turns import JuryRule
 from socratic_bench.types import doc
 
-Name = Annotated[str, doc("the model; with the argument where several arguments have the model")]
+Name = Annotated[str, doc("the model; with the argument if several arguments have the model")]
 Limit = Annotated[
     float | None,
     doc(
-        "of the 95 % interval, clustered by sample; null with one cluster, without the extra "
-        "stats, where bootstrap-t finds none, or where differences are alike in under six clusters"
+        "limit of the 95 % interval, clustered by sample; null with one cluster, without the "
+        "extra stats, if bootstrap-t finds none, or if fewer than six clusters all differ alike"
     ),
 ]
 Clusters = Annotated[
     Count,
-    doc(
-        "samples among them, in which runs are clustered; of many items, what these "
-        "are of, such as problems"
-    ),
+    doc("number of samples, by which runs are clustered; for runs of many items, of problems"),
 ]
 
 
+JudgingName = Annotated[
+    str, doc("name of the new verdicts: judge, rubric, 8 hex digits of the settings")
+]
+VerdictMean = Annotated[float | None, doc("mean; null: unknown")]
+
+
 class TurnScore(Struct, frozen=True, kw_only=True):
-    """The score of one turn over the runs of one contender."""
+    """Mean score of one turn over the runs of a contender."""
 
     turn: Annotated[Count, doc("index of the turn, from 0")]
     mean: Annotated[float, doc("points, over runs in which the turn was judged")]
@@ -49,33 +52,33 @@ class TurnScore(Struct, frozen=True, kw_only=True):
 
 
 class SurvivalStep(Struct, frozen=True, kw_only=True):
-    """The curve from one time at which events came."""
+    """The survival curve from one time of events on."""
 
-    at: Annotated[Amount, doc("the time, in the metric's unit")]
-    share: Annotated[Share, doc("to which the event has not come once it is over")]
+    at: Annotated[Amount, doc("time in the metric's unit")]
+    share: Annotated[Share, doc("share without the event after that time")]
     error: Annotated[
         Amount | None,
         doc(
-            "standard error, clustered by sample: Greenwood's where each run is of a "
-            "sample of its own; null with one cluster"
+            "standard error, clustered by sample (Greenwood's with one run a sample); null with "
+            "one cluster"
         ),
     ]
     low: Annotated[
         Share | None,
         doc(
-            "of the 95 % interval (log-log); null where there is none: with one "
-            "cluster, without scatter, once the curve is at 0, or without the extra stats"
+            "lower limit of the 95 % interval (log-log); null with one cluster, without scatter, "
+            "once the curve is at 0, or without the extra stats"
         ),
     ]
-    high: Annotated[Share | None, doc("of the same; null as low is")]
+    high: Annotated[Share | None, doc("upper limit; null if low is")]
 
 
 class ComparedSurvival(Survival, frozen=True, kw_only=True):
-    """A metric that is a time until an event, over the runs of one contender (Kaplan-Meier); its
-    horizon is that of all contenders: the longest time up to which each curve is known.
+    """Time until an event, over the runs of one contender (Kaplan-Meier). All contenders have the
+    same horizon: the longest time up to which each curve is known.
     """
 
-    curve: Annotated[list[SurvivalStep], doc("in order; before the first, it is 1")]
+    curve: Annotated[list[SurvivalStep], doc("in order of time; before the first, the share is 1")]
 
 
 class Contender(Struct, frozen=True, kw_only=True):
@@ -83,206 +86,203 @@ class Contender(Struct, frozen=True, kw_only=True):
 
     name: Name
     model: Model
-    sources: Annotated[list[str], doc("the arguments that its runs came from")]
-    n_runs: Annotated[int, Meta(ge=1, description="complete runs")]
-    n_failed: Annotated[Count, doc("cells of its sweeps that failed; they count in no figure")] = 0
-    metrics: Annotated[dict[str, Mean], doc("by path below a run's metrics")]
-    score_by_turn: Annotated[list[TurnScore], doc("turns that were judged in any of its runs")]
+    sources: Annotated[list[str], doc("the arguments that have its runs")]
+    n_runs: Annotated[int, Meta(ge=1, description="completed runs")]
+    n_failed: Annotated[Count, doc("failed cells of its sweeps; no figure includes them")] = 0
+    metrics: Annotated[dict[str, Mean], doc("by path of the metric")]
+    score_by_turn: Annotated[list[TurnScore], doc("turns that were judged in at least one run")]
     survival: Annotated[
         dict[str, ComparedSurvival],
-        doc("by path, the benchmark's metrics that are times until an event"),
+        doc("metrics that are times until an event, by path"),
     ]
 
 
 class FailedContender(Struct, frozen=True, kw_only=True):
-    """A model of which an argument has no complete run."""
+    """A model without a completed run in an argument."""
 
     model: Model
     source: Annotated[str, doc("the argument")]
-    n_failed: Annotated[int, Meta(ge=1, description="cells of its sweeps that failed")]
+    n_failed: Annotated[int, Meta(ge=1, description="failed cells of its sweeps")]
 
 
 class Difference(Struct, frozen=True, kw_only=True):
-    """A metric of the first less that of the second, over pairs of runs."""
+    """A metric of the first minus that of the second, over pairs of runs."""
 
-    mean: Annotated[float | None, doc("over pairs in which both have it; null: no pair has")]
-    n: Annotated[Count, doc("pairs in which both have it; of many items, what they are of in each")]
+    mean: Annotated[float | None, doc("over pairs in which both have it; null: no such pair")]
+    n: Annotated[Count, doc("pairs in which both have it; for runs of many items, problems")]
     n_clusters: Clusters
     low: Limit
     high: Limit
     p: Annotated[
         Share | None,
-        doc("of the paired t test, two-sided; null with one cluster or without the extra stats"),
+        doc("paired t test, two-sided; null with one cluster or without the extra stats"),
     ]
-    p_holm: Annotated[
-        Share | None, doc("the same, corrected for all metrics and pairs by Holm's method")
-    ]
+    p_holm: Annotated[Share | None, doc("p corrected by Holm's method for all metrics and pairs")]
     detectable: Annotated[
         Amount | None,
         doc(
-            "true difference that would have been found in 80 % of such samples; null "
-            "where p is, or where differences do not scatter"
+            "difference that is detected with 80 % power; null if p is, or if the differences "
+            "do not scatter"
         ),
     ]
     tied: Annotated[
-        bool | None, doc("whether p_holm is over .05, so that they cannot be told apart; or null")
+        bool | None, doc("whether p_holm is over .05: not significant; null if it is unknown")
     ]
 
 
 class FigureDifference(Struct, frozen=True, kw_only=True):
-    """A figure of the first less that of the second, with a 95 % interval from draws of samples."""
+    """A figure of the first minus that of the second, with a 95 % bootstrap interval."""
 
-    value: Annotated[float | None, doc("in the metric's unit; null: not reached in one of them")]
+    value: Annotated[float | None, doc("in the metric's unit; null: one of them does not reach it")]
     low: Annotated[
-        float | None, doc("null: no limit, one cluster, no event in one of them, or no extra stats")
+        float | None, doc("null: no limit, one cluster, one without an event, or no extra stats")
     ]
-    high: Annotated[float | None, doc("null: as of low")]
+    high: Annotated[float | None, doc("null: as low")]
 
 
 class SurvivalDifference(Struct, frozen=True, kw_only=True):
-    """How the times until an event differ, over pairs of runs."""
+    """Difference of the times until an event, over pairs of runs."""
 
-    n: Annotated[Count, doc("pairs in which both have it; of many items, what they are of in each")]
+    n: Annotated[Count, doc("pairs in which both have it; for runs of many items, problems")]
     n_clusters: Clusters
-    median: Annotated[FigureDifference, doc("by when it came to half")]
-    restricted_mean: Annotated[FigureDifference, doc("mean time without it, up to the horizon")]
+    median: Annotated[FigureDifference, doc("time by which half have had it")]
+    restricted_mean: Annotated[FigureDifference, doc("mean time until it, capped at the horizon")]
     horizon: Annotated[Amount, doc("the longest time up to which both are known")]
 
 
 class ComparedPair(Struct, frozen=True, kw_only=True):
-    """Two contenders, over runs of one sample, with one opening, in one repeat."""
+    """Two contenders, over pairs of runs with the same sample, opening and repeat."""
 
     first: Name
     second: Name
-    paired_by: Annotated[Literal["repeat", "seed"], doc("repeat where all runs are of sweeps")]
+    paired_by: Annotated[Literal["repeat", "seed"], doc("repeat if all runs are of sweeps")]
     n_pairs: Annotated[Count, doc("runs of the first with a run of the second")]
-    n_unpaired: Annotated[Count, doc("runs of both that have none")]
+    n_unpaired: Annotated[Count, doc("runs of both without a partner")]
     differences: Annotated[dict[str, Difference], doc("by path of the metric")]
     survival: Annotated[
         dict[str, SurvivalDifference],
-        doc("by path of the metric, those that are times until an event"),
+        doc("metrics that are times until an event, by path"),
     ]
 
 
 class Condition(Struct, frozen=True, kw_only=True):
-    """Something in which contenders were not played alike."""
+    """A setting that differs between contenders."""
 
     name: Annotated[str, doc("path in a run's document")]
     values: Annotated[dict[str, list[Value]], doc("its values by contender")]
 
 
 class DropGate(Struct, frozen=True, kw_only=True):
-    """How far a contender may fall behind the baseline."""
+    """The largest drop of a contender against the baseline that passes."""
 
     name: Annotated[str, doc("the contender")]
     metric: Annotated[str, doc("path of the metric")]
     of: Annotated[Literal["mean", "low"], doc("low: the worse limit of the interval")]
     max_drop: Annotated[float, Meta(ge=0, description="the largest drop that passes")]
-    drop: Annotated[float | None, doc("how much worse it is; below 0: better; null: not known")]
-    reason: Annotated[str | None, doc("why it is not known; null: it is")] = None
-    passed: Annotated[bool, doc("whether the drop is known, and no larger")]
+    drop: Annotated[float | None, doc("how much worse it is; below 0: better; null: unknown")]
+    reason: Annotated[str | None, doc("why it is unknown; null: it is known")] = None
+    passed: Annotated[bool, doc("whether the drop is known and small enough")]
 
 
 class ComparisonDocument(Document, frozen=True, kw_only=True):
-    """Models by their stored runs."""
+    """Comparison of models by their stored runs."""
 
     kind: Literal["comparison"] = "comparison"
     benchmark: BenchmarkName
-    primary_metric: Annotated[PrimaryMetric, doc("by which contenders are ordered and called tied")]
-    baseline: Annotated[str | None, doc("what all are compared with; null: none")]
+    primary_metric: Annotated[
+        PrimaryMetric, doc("metric by which contenders are ordered and called tied")
+    ]
+    baseline: Annotated[str | None, doc("the contender that all are compared with; null: none")]
     interval: Annotated[
         Literal["t", "bootstrap-t"] | None,
-        doc("how intervals are made; null: without the extra stats, not"),
+        doc("method of the intervals; null: none, the extra stats is missing"),
     ]
-    n_runs: Annotated[Count, doc("runs in all")]
+    n_runs: Annotated[Count, doc("number of runs")]
     contenders: Annotated[
-        list[Contender], doc("best first by the mean, unknown last; a baseline last")
+        list[Contender], doc("best mean first, unknown ones last; a baseline is last")
     ]
     failed: Annotated[
-        list[FailedContender], doc("what could not be compared; with --max-drop it passes no gate")
+        list[FailedContender],
+        doc("models without a completed run; with --max-drop they pass no gate"),
     ]
-    pairs: Annotated[list[ComparedPair], doc("each with each, or with the baseline")]
+    pairs: Annotated[list[ComparedPair], doc("each with each other, or with the baseline")]
     tied: Annotated[
         list[Annotated[list[Name], Meta(min_length=2, max_length=2)]] | None,
-        doc("pairs that cannot be told apart by the primary metric; null if that is known of none"),
+        doc("pairs without a significant difference in the primary metric; null: unknown for all"),
     ]
-    conditions: Annotated[list[Condition], doc("in which contenders were not alike (--allow)")]
-    gates: Annotated[list[DropGate], doc("each --max-drop for each contender")]
-    minimum_gates: Annotated[list[MinimumGate], doc("each --fail-under for each contender")]
-    notices: Annotated[list[str], doc("what a reader should know")]
-    error: Annotated[ErrorEntry | None, doc("which gate was missed; null: none")]
-
-
-# The document of runs that were judged again: how the verdicts differ from the first ones.
-
-JudgingName = Annotated[str, doc("of the judging: judge, rubric, 8 hex digits of its settings")]
-VerdictMean = Annotated[float | None, doc("mean; null where nothing is known")]
+    conditions: Annotated[list[Condition], doc("settings that differ between contenders (--allow)")]
+    gates: Annotated[list[DropGate], doc("result of each --max-drop for each contender")]
+    minimum_gates: Annotated[
+        list[MinimumGate], doc("result of each --fail-under for each contender")
+    ]
+    notices: Annotated[list[str], doc("warnings")]
+    error: Annotated[ErrorEntry | None, doc("which gate failed; null: none")]
 
 
 class JudgingSettings(Struct, frozen=True, kw_only=True):
     """Who judges again, and how."""
 
     jurors: Annotated[list[Model], Meta(min_length=1, description="the judge models")]
-    samples: Annotated[int, Meta(ge=1, description="verdicts of each on a turn")]
+    samples: Annotated[int, Meta(ge=1, description="verdicts of each juror on a turn")]
     quorum: Annotated[int, Meta(ge=1, description="jurors that must give a verdict")]
-    rule: Annotated[JuryRule | None, doc("how jurors' scores become one; null with one judge")]
-    context: Annotated[Count, doc("exchanges before a reply that are shown")]
-    rubric: Annotated[str, doc("edition of the rubric")]
-    rubric_sha256: Annotated[str, doc("fingerprint of its file")]
+    rule: Annotated[
+        JuryRule | None, doc("how the jurors' scores are combined; null with one judge")
+    ]
+    context: Annotated[Count, doc("exchanges before a reply that the judge sees")]
+    rubric: Annotated[str, doc("name of the rubric")]
+    rubric_sha256: Annotated[str, doc("sha256 of the rubric file")]
 
 
 class Changed(Struct, frozen=True, kw_only=True):
-    """One dimension, or the score, on the turns that both have judged."""
+    """One dimension, or the overall score, on turns with both verdicts."""
 
-    n_turns: Annotated[Count, doc("turns with a verdict in both")]
+    n_turns: Annotated[Count, doc("turns with both verdicts")]
     first: VerdictMean
     second: VerdictMean
-    mean_difference: Annotated[
-        float | None, doc("mean of the second less the first; null without turns")
-    ]
+    mean_difference: Annotated[float | None, doc("mean of second minus first; null without turns")]
     absolute_error: Annotated[Amount | None, doc("mean distance of both; null without turns")]
     alpha: Annotated[
         Annotated[float, Meta(ge=-1, le=1)] | None,
         doc(
-            "Krippendorff's alpha of both, ordinal; null without the extra stats, or "
-            "where all scores are the same"
+            "Krippendorff's alpha of both, ordinal; null without the extra stats, or if all "
+            "scores are the same"
         ),
     ]
 
 
 class Figure(Struct, frozen=True, kw_only=True):
-    """A metric over the runs in which it is known by both verdicts."""
+    """A metric over runs in which both verdicts give it."""
 
-    n_runs: Annotated[Count, doc("runs in which both know it")]
+    n_runs: Annotated[Count, doc("number of such runs")]
     first: VerdictMean
     second: VerdictMean
 
 
 class JurorSpent(Struct, frozen=True, kw_only=True):
-    """What one judge model has cost."""
+    """Cost of one judge model."""
 
     model: Model
     usage: Annotated[CallUsage, doc("its tokens and calls")]
-    cost_usd: Annotated[Amount | None, doc("USD; null if a price is not known")]
+    cost_usd: Annotated[Amount | None, doc("USD; null if a price is unknown")]
 
 
 class RejudgedRun(Struct, frozen=True, kw_only=True):
-    """One run and what became of its new verdicts."""
+    """One run and its new verdicts."""
 
     run_id: RunId
     source: Annotated[str, doc("the document of the run")]
-    judging: Annotated[str | None, doc("folder of the verdicts; null: not begun")]
+    judging: Annotated[str | None, doc("folder of the verdicts; null: not started")]
     status: Annotated[
         Literal["completed", "partial", "failed", "left"],
-        doc("left: what ended an earlier one kept it from being begun"),
+        doc("left: not started, since an earlier run's judging ended the command"),
     ]
-    end_reason: Annotated[str | None, doc("how the judging ended; null: not begun")]
-    n_turns: Annotated[Count, doc("turns to be judged")] = 0
+    end_reason: Annotated[str | None, doc("how its judging ended; null: not started")]
+    n_turns: Annotated[Count, doc("turns to judge")] = 0
     n_judged: Annotated[Count, doc("turns with a new verdict")] = 0
     first: Annotated[dict[str, float | None], doc("metrics by the first verdicts")] = field(
         default_factory=dict
     )
-    second: Annotated[dict[str, float | None], doc("the same by the new verdicts")] = field(
+    second: Annotated[dict[str, float | None], doc("metrics by the new verdicts")] = field(
         default_factory=dict
     )
 
@@ -294,38 +294,40 @@ class JudgingsDocument(Document, frozen=True, kw_only=True):
     benchmark: BenchmarkName
     name: JudgingName
     settings: Annotated[JudgingSettings, doc("who judges again, and how")]
-    n_runs: Annotated[Count, doc("runs that were named")]
-    n_judged_runs: Annotated[Count, doc("runs whose judging is complete")]
+    n_runs: Annotated[Count, doc("number of runs")]
+    n_judged_runs: Annotated[Count, doc("runs with all new verdicts")]
     dimensions: Annotated[
         dict[str, Changed],
-        doc("by dimension, and overall_score: how new and first verdicts differ"),
+        doc("difference of new and first verdicts, by dimension and for overall_score"),
     ]
     agreement: Annotated[
         dict[str, Agreement],
-        doc("by dimension, and overall_score: how far the new jurors agree; empty with one judge"),
+        doc(
+            "agreement of the new jurors, by dimension and for overall_score; empty with one judge"
+        ),
     ]
-    figures: Annotated[dict[str, Figure], doc("by metric: means over runs, old and new")]
-    runs: Annotated[list[RejudgedRun], doc("run by run")]
-    jurors: Annotated[list[JurorSpent], doc("what each judge model has cost")]
+    figures: Annotated[dict[str, Figure], doc("means over runs by metric, first and new")]
+    runs: Annotated[list[RejudgedRun], doc("each run")]
+    jurors: Annotated[list[JurorSpent], doc("cost of each judge model")]
     cost_usd: Annotated[
-        Amount | None, doc("USD in all, of earlier processes, too; null: not known")
+        Amount | None, doc("USD in total, earlier processes included; null: unknown")
     ]
-    notices: Annotated[list[str], doc("what people should know of it")]
-    error: Annotated[ErrorEntry | None, doc("what ended it early; null: nothing")]
+    notices: Annotated[list[str], doc("warnings")]
+    error: Annotated[ErrorEntry | None, doc("what ended it early; null: nothing did")]
 
 
 class JudgingsDryRun(Document, frozen=True, kw_only=True):
-    """What it would take to judge stored runs again."""
+    """Estimate of judging stored runs again."""
 
     kind: Literal["judgings_dry_run"] = "judgings_dry_run"
     benchmark: BenchmarkName
     name: JudgingName
     settings: Annotated[JudgingSettings, doc("who would judge, and how")]
-    n_runs: Annotated[Count, doc("runs that were named")]
-    n_turns: Annotated[Count, doc("turns that would be judged")]
-    jurors: Annotated[list[ExpectedJuror], doc("what each judge model would take")]
-    cost_usd: Annotated[Amount | None, doc("USD as expected; null if a price is not known")]
+    n_runs: Annotated[Count, doc("number of runs")]
+    n_turns: Annotated[Count, doc("turns to judge")]
+    jurors: Annotated[list[ExpectedJuror], doc("estimate of each judge model")]
+    cost_usd: Annotated[Amount | None, doc("expected USD; null if a price is unknown")]
     low_usd: Annotated[Amount | None, doc("USD if reasons are short; null as above")]
     high_usd: Annotated[Amount | None, doc("USD if reasons are long; null as above")]
-    duration_seconds: Annotated[Amount, doc("seconds that are expected")]
+    duration_seconds: Annotated[Amount, doc("expected seconds")]
     covers_high: Annotated[bool | None, doc("whether --max-cost-usd covers it; null without one")]

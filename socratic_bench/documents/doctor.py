@@ -1,4 +1,4 @@
-"""What `socratic-runner doctor` prints: what was looked at, what came of it, and what to do."""
+"""What the commands doctor, validate, emulator and models print."""
 
 from collections.abc import Sequence
 from typing import Annotated, Literal
@@ -15,124 +15,117 @@ from socratic_bench.types import Milliseconds, Tokens, doc
 StatusEntry = Annotated[
     CheckStatus,
     doc(
-        "warning: a run works, and not quite as expected; unknown: it could not be "
-        "told, or what is lacking is not needed; failed: a run would fail by it"
+        "warning: a run works, but not quite as expected; unknown: it could not be checked, or "
+        "what is missing is optional; failed: a run would fail"
     ),
 ]
 
 
 class CheckEntry(Struct, frozen=True, kw_only=True):
-    """One thing that was looked at."""
+    """One check."""
 
-    check: Annotated[CheckName, doc("what was looked at")]
+    check: Annotated[CheckName, doc("name of the check")]
     status: StatusEntry
-    subject: Annotated[str, doc("whose, or where: an identity, a bucket, a model")]
-    message: Annotated[str, doc("what was found")]
-    code: Annotated[str | None, doc("word for the failure; null if there is none")]
-    hint: Annotated[str | None, doc("what to do; null if there is nothing to do")]
+    subject: Annotated[str, doc("what was checked: an identity, a bucket, a model")]
+    message: Annotated[str, doc("result in a sentence")]
+    code: Annotated[str | None, doc("error code; null without an error")]
+    hint: Annotated[str | None, doc("what to do; null: nothing")]
 
     @classmethod
-    def of(cls, finding: CheckResult, hint: str | None) -> "CheckEntry":
-        return cls(**{**asdict(finding), "hint": hint})
+    def of(cls, result: CheckResult, hint: str | None) -> "CheckEntry":
+        return cls(**{**asdict(result), "hint": hint})
 
 
 class QuotaEntry(Struct, frozen=True, kw_only=True):
-    """What the account may have of a model in a minute, and what is to be sent."""
+    """The account's quota of a model per minute, and the targets of the run."""
 
-    requests_per_minute: Annotated[Amount | None, doc("quota; null: not known")]
-    tokens_per_minute: Annotated[Amount | None, doc("quota; null: not known")]
-    target_rpm: Annotated[Amount | None, doc("requests to be sent; null: no target")]
-    target_tpm: Annotated[Amount | None, doc("tokens to be sent; null: no target")]
+    requests_per_minute: Annotated[Amount | None, doc("quota; null: unknown")]
+    tokens_per_minute: Annotated[Amount | None, doc("quota; null: unknown")]
+    target_rpm: Annotated[Amount | None, doc("target of requests; null: none")]
+    target_tpm: Annotated[Amount | None, doc("target of tokens; null: none")]
 
 
 class Capability(Struct, frozen=True, kw_only=True):
-    """Something that a model may take."""
+    """A capability of a model."""
 
-    table: Annotated[bool, doc("whether the table of models has it")]
-    found: Annotated[bool | None, doc("whether the call showed it; null if it did not ask for it")]
+    table: Annotated[bool, doc("whether the model table lists it")]
+    found: Annotated[bool | None, doc("whether the test call showed it; null: not tested")]
 
 
 class TargetEntry(Struct, frozen=True, kw_only=True):
-    """A model in its role, by one call of a few tokens."""
+    """A model in its roles, checked by one short call."""
 
     model_id: Model
-    roles: Annotated[list[str], doc("the parts that it plays")]
-    region: Annotated[str | None, doc("where it was called")]
-    service_tier: Annotated[str | None, doc("tier asked for; null: none")]
-    served_tier: Annotated[str | None, doc("tier that served; null: not said")]
+    roles: Annotated[list[str], doc("its roles")]
+    region: Annotated[str | None, doc("region of the call")]
+    service_tier: Annotated[str | None, doc("requested tier; null: none")]
+    served_tier: Annotated[str | None, doc("tier that served; null: unknown")]
     status: StatusEntry
-    latency_ms: Annotated[Milliseconds | None, doc("to the last byte; null: none")]
-    n_requests: Annotated[Count, doc("requests that were sent, retries included")]
-    n_throttled: Annotated[Count, doc("of these, refused by throttling")]
-    input_tokens: Annotated[Tokens | None, doc("of the answer; null: not known")]
-    output_tokens: Annotated[Tokens | None, doc("of the answer; null: not known")]
-    cost_usd: Annotated[Amount | None, doc("what the requests cost at most; null: not known")]
-    capabilities: Annotated[
-        dict[str, Capability], doc("by name; empty where no table knows models")
+    latency_ms: Annotated[
+        Milliseconds | None, doc("milliseconds to the last byte; null: no answer")
     ]
-    quota: Annotated[QuotaEntry | None, doc("null if none could be read")]
-    checks: Annotated[list[CheckEntry], doc("what the call showed")]
+    n_requests: Annotated[Count, doc("requests sent, retries included")]
+    n_throttled: Annotated[Count, doc("requests that were throttled")]
+    input_tokens: Annotated[Tokens | None, doc("tokens of the answer; null: unknown")]
+    output_tokens: Annotated[Tokens | None, doc("tokens of the answer; null: unknown")]
+    cost_usd: Annotated[Amount | None, doc("upper bound of the requests' USD; null: unknown")]
+    capabilities: Annotated[
+        dict[str, Capability], doc("by name; empty if the provider has no model table")
+    ]
+    quota: Annotated[QuotaEntry | None, doc("quota and targets; null if no quota could be read")]
+    checks: Annotated[list[CheckEntry], doc("checks by the call")]
 
 
 class DoctorDocument(Document, frozen=True, kw_only=True):
-    """Whether a run can be played as it is asked for."""
+    """Whether a run with these settings would work."""
 
     kind: Literal["doctor"] = "doctor"
     status: Annotated[
         Literal["ok", "failed", "incomplete"],
-        doc("incomplete: it was ended before everything was looked at"),
+        doc("incomplete: it ended before all checks were done"),
     ]
-    n_ok: Annotated[Count, doc("checks that found all as it should be")]
+    n_ok: Annotated[Count, doc("checks that passed")]
     n_warnings: Annotated[Count, doc("checks with a warning")]
-    n_unknown: Annotated[Count, doc("checks that could not tell")]
-    n_failed: Annotated[Count, doc("checks by which a run would fail")]
-    checks: Annotated[list[CheckEntry], doc("of the account and the stores")]
-    models: Annotated[list[TargetEntry], doc("each in its own role")]
-    cost_usd: Annotated[Amount | None, doc("what it cost at most; null if a price is not known")]
-    max_cost_usd: Annotated[Amount | None, doc("what it might cost; null: no bound")]
+    n_unknown: Annotated[Count, doc("checks without a result")]
+    n_failed: Annotated[Count, doc("checks that failed")]
+    checks: Annotated[list[CheckEntry], doc("checks of the account and the stores")]
+    models: Annotated[list[TargetEntry], doc("each model")]
+    cost_usd: Annotated[Amount | None, doc("upper bound of its USD; null if a price is unknown")]
+    max_cost_usd: Annotated[Amount | None, doc("limit of its USD; null: none")]
     billed: Annotated[bool, doc("false on the embedded endpoint")]
-    duration_seconds: Annotated[Amount, doc("how long it took")]
-    error: Annotated[ErrorEntry | None, doc("what ended it early, if something did")]
+    duration_seconds: Annotated[Amount, doc("duration in seconds")]
+    error: Annotated[ErrorEntry | None, doc("what ended it early; null: nothing did")]
 
     @property
     def all_checks(self) -> Sequence[CheckEntry]:
-        """Those of the account and stores, and those of the models."""
+        """All checks, those of models included."""
         return [*self.checks, *(check for model in self.models for check in model.checks)]
 
 
-# What `socratic-runner validate` prints: what is wrong with files, each by itself and together.
-
-
 class FileEntry(Struct, frozen=True, kw_only=True):
-    """What was found in one file."""
+    """The problems of one file."""
 
-    file: Annotated[str, doc("path of the file, as it was given")]
+    file: Annotated[str, doc("path of the file, as given")]
     file_kind: Annotated[
         str,
-        doc(
-            "what it was read as: plan, prompts, prices, or what the benchmark calls "
-            "a file of its own"
-        ),
+        doc("what it was read as: plan, prompts, prices, or a kind of the benchmark's"),
     ]
-    ok: Annotated[bool, doc("whether there is nothing to mend in it")]
-    problems: Annotated[list[str], doc("each with its place in the file and reason")]
+    ok: Annotated[bool, doc("whether it has no problem")]
+    problems: Annotated[list[str], doc("each with its place in the file")]
 
 
 class ValidationDocument(Document, frozen=True, kw_only=True):
-    """What is wrong with files, found without a call."""
+    """The problems of files that a user wrote."""
 
     kind: Literal["validation"] = "validation"
-    ok: Annotated[bool, doc("whether there is nothing to mend")]
-    n_problems: Annotated[Count, doc("problems in all")]
-    files: Annotated[list[FileEntry], doc("what was found in each")]
-    problems: Annotated[list[str], doc("what no single file is to blame for")]
-
-
-# What commands other than `run` print of themselves.
+    ok: Annotated[bool, doc("whether there is no problem")]
+    n_problems: Annotated[Count, doc("number of problems")]
+    files: Annotated[list[FileEntry], doc("each file")]
+    problems: Annotated[list[str], doc("problems of several files together")]
 
 
 class EmulatorDocument(Document, frozen=True, kw_only=True):
-    """Where the embedded endpoint listens."""
+    """The address of the embedded endpoint, and its models."""
 
     kind: Literal["emulator"] = "emulator"
     endpoint_url: Annotated[str, doc("base URL")]
@@ -140,16 +133,16 @@ class EmulatorDocument(Document, frozen=True, kw_only=True):
 
 
 class ModelEntry(Struct, frozen=True, kw_only=True):
-    """What is known of a model without a call."""
+    """A model, without calling it."""
 
     model_id: Annotated[str, doc("Bedrock model id, profile id or ARN")]
-    allowed: Annotated[bool, doc("whether it may be tested as things are set")]
-    embedded: Annotated[bool, doc("whether --offline plays it, with no account")]
-    family: Annotated[str | None, doc("null if it is not known, and taken for a modern one")]
-    capabilities: Annotated[Capabilities, doc("what it takes")]
+    allowed: Annotated[bool, doc("whether the settings allow to test it")]
+    embedded: Annotated[bool, doc("whether --offline has it, without an account")]
+    family: Annotated[str | None, doc("model family; null: unknown, and treated as a modern one")]
+    capabilities: Annotated[Capabilities, doc("what its requests may contain")]
     prices: Annotated[
         dict[str, Rates] | None,
-        doc("USD per million tokens, by service tier; null if they are not known"),
+        doc("USD per million tokens, by service tier; null: unknown"),
     ]
 
 
@@ -157,6 +150,6 @@ class ModelList(Document, frozen=True, kw_only=True):
     """The models that may be tested."""
 
     kind: Literal["models"] = "models"
-    region: Annotated[str | None, doc("the region that prices are for")]
-    price_source: Annotated[PriceSource, doc("where the prices come from")]
-    models: Annotated[list[ModelEntry], doc("each with what is known of it")]
+    region: Annotated[str | None, doc("region of the prices")]
+    price_source: Annotated[PriceSource, doc("source of the prices")]
+    models: Annotated[list[ModelEntry], doc("each model")]

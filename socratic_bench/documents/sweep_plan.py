@@ -1,4 +1,4 @@
-"""A sweep's plan as a type, made of the tables of settings; `sweeps/plan_file.py` reads one."""
+"""The files that people write for a sweep, as types: its plan, and a line of prompts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -21,24 +21,26 @@ from socratic_bench.types import doc
 
 PerMinute = Annotated[int, Meta(ge=1)]
 MODELS = "models"
+LONGEST_ID = 100
 
 
 class ModelPlan(Struct, frozen=True, kw_only=True):
-    """A model of a sweep, and what holds for it alone."""
+    """A model of a sweep, with its own settings."""
 
     id: Annotated[str, Meta(min_length=1, description=table(CoreConfig)["model"].setting.text)]
     region: Annotated[str | None, doc("AWS region of its calls")] = None
     service_tier: Annotated[ServiceTier | None, doc("service tier of its calls")] = None
-    prices: Annotated[PricesOfModel | None, doc("its prices, as a row of a file of prices")] = None
-    target_rpm: Annotated[PerMinute | None, doc("requests a minute at most")] = None
-    target_tpm: Annotated[PerMinute | None, doc("tokens a minute at most")] = None
+    prices: Annotated[PricesOfModel | None, doc("its prices, like a row of a price file")] = None
+    target_rpm: Annotated[PerMinute | None, doc("limit of requests per minute")] = None
+    target_tpm: Annotated[PerMinute | None, doc("limit of tokens per minute")] = None
 
 
 class PlanKey(Struct, frozen=True, kw_only=True):
     """A key of a plan: a flag of the sweep, with underscores.
 
-    `setting` is the one that it gives, or steers by a `switch`; `is_axis` says that it may give
-    several values, one run each.
+    Attributes:
+        setting: the setting that it sets, directly or by a switch.
+        is_axis: whether it may have several values, each for runs of its own.
     """
 
     flag: str
@@ -52,12 +54,12 @@ class PlanKey(Struct, frozen=True, kw_only=True):
 
     @property
     def is_many(self) -> bool:
-        """Whether it takes a list, too."""
+        """Whether its value may be a list."""
         return self.is_axis or (self.setting.is_repeatable and not self.switch)
 
     @property
     def kind(self) -> type:
-        """What one value of it is: `bool`, `int`, `float`, or `str` for all else."""
+        """The type of one value: `bool`, `int`, `float`, or `str` for all others."""
         if self.switch:
             return str if self.switch.metavar else bool
         kind = self.setting.kinds[0]
@@ -65,52 +67,52 @@ class PlanKey(Struct, frozen=True, kw_only=True):
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The words that it may be; empty if there are others."""
+        """All words that it may be; empty if any other is allowed."""
         return self.switch.choices if self.switch else self.setting.choices
 
     @property
     def takes_numbers(self) -> bool:
-        """Whether a number may stand for the word that it is written as."""
+        """Whether a number is allowed in place of a word."""
         parse = self.setting.setting.parse
         return self.setting.is_repeatable and parse is not None and parse("1") is not None
 
 
 def key_name(word: str) -> str:
-    """A key may be written with hyphens, as the flag is."""
+    """The key of a flag, which may be written with hyphens."""
     return word.replace("-", "_")
 
 
 def plan_keys(kinds: Sequence[Kind], benchmark: str = "") -> Mapping[str, PlanKey]:
-    """The keys that give settings of these classes, by their names; the models are apart.
+    """The keys of a plan by name, without the models, for the settings of these classes.
 
-    Those that only other benchmarks have are left out if a `benchmark` is named.
+    With a `benchmark`, settings of other benchmarks are left out.
     """
     settings = [
-        one
+        setting
         for kind in kinds
-        for name, one in table(kind).items()
+        for name, setting in table(kind).items()
         if name not in settings_of_other_benchmarks(kind, benchmark)
     ]
-    keys = [*_axes(settings), *(key for one in settings for key in _keys(one))]
+    keys = [*_axes(settings), *(key for setting in settings for key in _keys(setting))]
     return {key.name: key for key in keys if key.name != MODELS}
 
 
 def _axes(settings: Sequence[SettingField]) -> Iterator[PlanKey]:
-    for one in settings:
-        if one.setting.axis:
-            yield PlanKey(flag=one.setting.axis, setting=one, is_axis=True)
+    for setting in settings:
+        if setting.setting.axis:
+            yield PlanKey(flag=setting.setting.axis, setting=setting, is_axis=True)
 
 
-def _keys(one: SettingField) -> Iterator[PlanKey]:
-    if one.flag and not one.setting.axis:
-        yield PlanKey(flag=one.flag, setting=one)
-    if switch := one.setting.steered_by:
-        yield PlanKey(flag=switch.name, setting=one, switch=switch)
+def _keys(setting: SettingField) -> Iterator[PlanKey]:
+    if setting.flag and not setting.setting.axis:
+        yield PlanKey(flag=setting.flag, setting=setting)
+    if switch := setting.setting.steered_by:
+        yield PlanKey(flag=switch.name, setting=setting, switch=switch)
 
 
 @cache
 def plan_type(kinds: tuple[Kind, ...], benchmark: str) -> type[Struct]:
-    """The type of a plan for a benchmark, whose settings and those of the sweep `kinds` have."""
+    """The type of a plan for a benchmark; `kinds` are the settings of a run and of a sweep."""
     models = Annotated[
         list[str | ModelPlan],
         Meta(min_length=1, description="the models under test: ids, or tables [[models]]"),
@@ -118,7 +120,7 @@ def plan_type(kinds: tuple[Kind, ...], benchmark: str) -> type[Struct]:
     keys = plan_keys(kinds, benchmark)
     fields: list[tuple[str, Any, Any]] = [
         ("kind", Literal["sweep_plan"], "sweep_plan"),
-        ("schema_version", Annotated[Literal[1], doc("of the form of plans")], 1),
+        ("schema_version", Annotated[Literal[1], doc("version of the plan format")], 1),
         *((name, _type(key) | UnsetType, UNSET) for name, key in sorted(keys.items())),
     ]
     hyphened = [(f"{n}_", _as_flag(key), UNSET) for n, key in sorted(keys.items()) if "_" in n]
@@ -134,38 +136,33 @@ def plan_type(kinds: tuple[Kind, ...], benchmark: str) -> type[Struct]:
 
 def _type(key: PlanKey) -> Any:  # noqa: ANN401 -- a type, or a form of types
     setting = key.setting.setting
-    one: Any = Literal[key.choices] if key.choices else key.kind
+    kind: Any = Literal[key.choices] if key.choices else key.kind
     if key.kind in (int, float) and (setting.low, setting.high) != (None, None):
-        one = Annotated[one, Meta(ge=setting.low, le=setting.high)]
-    one = str | PerMinute if key.takes_numbers else one
-    many = one | list[one] if key.is_many else one
-    return Annotated[many, doc(_meaning(key))]
+        kind = Annotated[kind, Meta(ge=setting.low, le=setting.high)]
+    kind = str | PerMinute if key.takes_numbers else kind
+    kind = kind | list[kind] if key.is_many else kind
+    return Annotated[kind, doc(_description(key))]
 
 
 def _as_flag(key: PlanKey) -> Any:  # noqa: ANN401
     return Annotated[_type(key), doc(f"the same as {key.name}")] | UnsetType
 
 
-def _meaning(key: PlanKey) -> str:
-    switch, one = key.switch, key.setting
-    text = switch.text if switch else one.fill(one.setting.text)
+def _description(key: PlanKey) -> str:
+    switch, setting = key.switch, key.setting
+    text = switch.text if switch else setting.fill(setting.setting.text)
     default = switch.default_words if switch else ""
     text = text.format(default=default) if switch else text
-    return f"{text}; a list plays each" if key.is_axis else text
-
-
-# A line of a file of prompts, as a type; `sweeps/prompts.py` tells every mistake in one.
-
-LONGEST_ID = 100
+    return f"{text}; a list runs each value" if key.is_axis else text
 
 
 class PromptLine(Struct, frozen=True, kw_only=True):
-    """A line of a file of prompts in JSONL: the opening words of a run."""
+    """A line of a file of prompts in JSONL: the first message of runs."""
 
     prompt: Annotated[
-        str, Meta(min_length=1, max_length=MAX_TEXT_BYTES, description="the opening words")
+        str, Meta(min_length=1, max_length=MAX_TEXT_BYTES, description="the first message")
     ]
     id: Annotated[
         Annotated[str, Meta(min_length=1, max_length=LONGEST_ID)] | None,
-        doc("a name of its own; no two lines have the same"),
+        doc("a name, different on each line"),
     ] = None
