@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from socratic_bench.benchmarks import RunConfig
     from socratic_bench.documents.run import RunResult
     from socratic_bench.errors import BenchError, UsageError
-    from socratic_bench.models.rate_limiter import RateTarget, RateTargets
+    from socratic_bench.models.rate_limiter import RateTargets
+    from socratic_bench.models.rate_target import RateTarget
     from socratic_bench.runs import CancelToken, run
     from socratic_bench.runs.services import Services
     from socratic_bench.settings import Gate
@@ -35,7 +36,7 @@ _HOMES = {
     "BenchError": "socratic_bench.errors",
     "Gate": "socratic_bench.settings",
     "CancelToken": "socratic_bench.runs",
-    "RateTarget": "socratic_bench.models.rate_limiter",
+    "RateTarget": "socratic_bench.models.rate_target",
     "RateTargets": "socratic_bench.models.rate_limiter",
     "RunConfig": "socratic_bench.benchmarks",
     "RunResult": "socratic_bench.documents.run",

@@ -36,7 +36,7 @@ class NoPace(RateLimiter):
     @contextmanager
     def slot(self, size: RequestSize, cancel_token: CancelToken, on_wait: OnWait) -> Iterator[Slot]:
         del on_wait
-        yield Slot(size, cancel_token.monotonic_s())
+        yield Slot(size=size, asked_at_s=cancel_token.monotonic_s())
 
 
 @dataclass(frozen=True)

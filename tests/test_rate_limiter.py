@@ -58,13 +58,13 @@ class Caller:
             NO_SIZE, self.token, lambda _, wait_s: self.foretold.append(wait_s)
         )
         with slot_of as slot:
-            self.limiter.sent(slot)
+            self.limiter.mark_sent(slot)
             self.now_s += takes_s
             if code is None:
-                self.limiter.answered(slot, None)
+                self.limiter.record_answer(slot, None)
             else:
                 advice = retry_after_s or None
-                self.limiter.failed(slot, code, maybe_billed=False, retry_after_s=advice)
+                self.limiter.record_failure(slot, code, maybe_billed=False, retry_after_s=advice)
         return slot.wait_s
 
     def call(self, takes_s: float, code: str | None = None, **how: float) -> float:
@@ -133,10 +133,10 @@ def test_requests_that_were_under_way_together_narrow_it_once():
     slots = []
     for _ in range(5):
         with caller.limiter.slot(NO_SIZE, caller.token, ignore) as slot:
-            caller.limiter.sent(slot)
+            caller.limiter.mark_sent(slot)
             slots.append(slot)
     caller.now_s += 1.0
-    changes = [caller.limiter.failed(slot, THROTTLED, maybe_billed=False) for slot in slots]
+    changes = [caller.limiter.record_failure(slot, THROTTLED, maybe_billed=False) for slot in slots]
 
     assert [change is not None for change in changes] == [True, False, False, False, False]
     assert str(changes[0]) == "m in us-east-1 throttled: 150.0 -> 90.0 requests a second"
@@ -203,15 +203,15 @@ class Service:
     def _request(self) -> bool:
         """Whether there is an answer."""
         with self.limiter.slot(NO_SIZE, self._token, ignore) as slot:
-            self.limiter.sent(slot)
+            self.limiter.mark_sent(slot)
             if self._throttle.wait_ms() is None:
                 self._time.sleep(self._answer_s)
-                self.limiter.answered(slot, None)
+                self.limiter.record_answer(slot, None)
                 self.n_answered += 1
                 return True
             self.n_refused += 1
             self._time.sleep(0.002)
-            self.limiter.failed(slot, THROTTLED, maybe_billed=False)
+            self.limiter.record_failure(slot, THROTTLED, maybe_billed=False)
             return False
 
 
@@ -285,12 +285,12 @@ def throttled_at_random(callers: int, calls: int, *, share: float, seed: int) ->
                 limiter.calling(token),
                 limiter.slot(NO_SIZE, token, ignore) as slot,
             ):
-                limiter.sent(slot)
+                limiter.mark_sent(slot)
                 time.sleep(0.3)
                 if chance.random() < share:
-                    limiter.failed(slot, THROTTLED, maybe_billed=False)
+                    limiter.record_failure(slot, THROTTLED, maybe_billed=False)
                 else:
-                    limiter.answered(slot, None)
+                    limiter.record_answer(slot, None)
                     n_answered += 1
 
     time.run([dialogue] * callers)
@@ -347,13 +347,13 @@ def test_those_who_wait_behind_others_that_end_move_up_at_once():
             service.call()
             time.sleep(1.0)
         with limiter.slot(NO_SIZE, staying, ignore) as slot:
-            limiter.sent(slot)
-            limiter.failed(slot, THROTTLED, maybe_billed=False)
+            limiter.mark_sent(slot)
+            limiter.record_failure(slot, THROTTLED, maybe_billed=False)
 
     def leave() -> None:
         time.sleep(12.0)
         with suppress(Stopped), limiter.slot(NO_SIZE, ending, ignore) as slot:
-            limiter.sent(slot)
+            limiter.mark_sent(slot)
 
     def end() -> None:
         time.sleep(12.5)
@@ -362,7 +362,7 @@ def test_those_who_wait_behind_others_that_end_move_up_at_once():
     def stay() -> float:
         time.sleep(12.1)
         with limiter.slot(NO_SIZE, staying, ignore) as slot:
-            limiter.sent(slot)
+            limiter.mark_sent(slot)
             return time.now_s
 
     *_, first, second, third = time.run([narrow, end, *[leave] * 60, *[stay] * 3])

@@ -12,7 +12,8 @@ from socratic_bench.emulator.throttle import Throttle
 from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.models.cancel import CancelToken
-from socratic_bench.models.rate_limiter import RateTarget, RateTargets, Slot
+from socratic_bench.models.rate_limiter import RateTargets, Slot
+from socratic_bench.models.rate_target import RateTarget
 from socratic_bench.ports.provider import Provider
 from socratic_bench.types import Message, Request, Usage
 from tests.shared_time import SharedTime
@@ -56,13 +57,13 @@ class Sender:
             self.limiter.calling(self.cancel_token),
             self.slot(words=words, max_tokens=max_tokens) as slot,
         ):
-            self.limiter.sent(slot)
+            self.limiter.mark_sent(slot)
             usage = Usage(input_tokens=len(words) // 4, output_tokens=used or max_tokens)
             at_s = self.cancel_token.monotonic_s()
             self.sent.append((at_s, usage.input_tokens + usage.output_tokens))
             if takes_s:
                 self.cancel_token.sleep(takes_s)
-            self.limiter.answered(slot, usage)
+            self.limiter.record_answer(slot, usage)
 
 
 def most_in_a_minute(sent: Sequence[tuple[float, int]]) -> tuple[int, int]:
@@ -245,11 +246,11 @@ def test_what_was_never_sent_and_what_was_not_billed_counts_no_tokens():
         with sender.slot(max_tokens=600):
             pass  # the run ends before it is sent
         with sender.slot(max_tokens=600) as slot:
-            limiter.sent(slot)
-            limiter.failed(slot, "refused_request", maybe_billed=False)
+            limiter.mark_sent(slot)
+            limiter.record_failure(slot, "refused_request", maybe_billed=False)
         with sender.slot(max_tokens=600) as slot:
-            limiter.sent(slot)
-            limiter.failed(slot, "connection_lost", maybe_billed=True)
+            limiter.mark_sent(slot)
+            limiter.record_failure(slot, "connection_lost", maybe_billed=True)
         assert shared.now_s < 1
         with sender.slot(max_tokens=600):
             assert shared.now_s > MINUTE_S
@@ -270,9 +271,9 @@ def test_a_request_counts_when_it_is_sent_and_not_when_it_may_be():
     def late(wait_s: float) -> None:
         with sender.slot() as slot:
             shared.sleep(wait_s)
-            sender.limiter.sent(slot)
+            sender.limiter.mark_sent(slot)
             sender.sent.append((shared.now_s, 1))
-            sender.limiter.answered(slot, None)
+            sender.limiter.record_answer(slot, None)
 
     def calls() -> None:
         for _ in range(4):
@@ -340,9 +341,9 @@ def failing(shared: SharedTime, targets: RateTargets, model: str, *, every_s: fl
         with sender.limiter.calling(token):
             while True:
                 with sender.slot() as slot:
-                    sender.limiter.sent(slot)
+                    sender.limiter.mark_sent(slot)
                     token.sleep(every_s)
-                    sender.limiter.failed(slot, "server_error", maybe_billed=True)
+                    sender.limiter.record_failure(slot, "server_error", maybe_billed=True)
 
     def run() -> tuple[float, ModelError]:
         with pytest.raises(ModelError) as raised:
@@ -390,9 +391,9 @@ def test_time_in_which_nobody_calls_a_model_does_not_count_as_a_stall():
             shared.sleep(pause_s)
             sender.send(takes_s=500.0)
             with sender.limiter.calling(sender.cancel_token), sender.slot() as slot:
-                sender.limiter.sent(slot)
+                sender.limiter.mark_sent(slot)
                 shared.sleep(500.0)
-                sender.limiter.failed(slot, "server_error", maybe_billed=False)
+                sender.limiter.record_failure(slot, "server_error", maybe_billed=False)
 
     shared.run([calls])
 

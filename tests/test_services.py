@@ -21,9 +21,8 @@ from socratic_bench import (
 )
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.errors import UsageError
-from socratic_bench.models.adaptive_rate import START_PER_S
+from socratic_bench.models.adaptive_rate import START_PER_S, RateNarrowed
 from socratic_bench.models.events import CallEvent, CallWaits
-from socratic_bench.models.rate_limiter import RateNarrowed
 from socratic_bench.runs.context import Listener
 from tests.command import account
 from tests.fakes import PATIENCE_S

@@ -8,6 +8,8 @@ quickly where there is one caller, or where throttling comes however slowly they
 from collections import deque
 from math import inf
 
+from msgspec import Struct
+
 # More than what quotas allow, 9,000 requests a minute, and little enough that the first refusal is
 # read before many more requests are on their way.
 START_PER_S = 150.0
@@ -36,6 +38,21 @@ PAUSE_S = 15.0  # the rate does not grow for so long after an error of the serve
 # least this: a longer pause tells nothing of a quota.
 TURN_REQUESTS, TURN_S = 2, 2.0
 REQUESTS_AVERAGED = 16
+
+
+class RateNarrowed(Struct, frozen=True, kw_only=True):
+    """Throttling has narrowed the rate of requests to a model, here in requests a second."""
+
+    model_id: str
+    region: str
+    before_per_s: float
+    after_per_s: float
+
+    def __str__(self) -> str:
+        where = f" in {self.region}" if self.region else ""
+        rates = (self.before_per_s, self.after_per_s)
+        before, after = (f"{per_s:.1f}" if per_s >= 1 else f"{per_s:.3f}" for per_s in rates)
+        return f"{self.model_id}{where} throttled: {before} -> {after} requests a second"
 
 
 class AdaptiveRate:
@@ -82,27 +99,27 @@ class AdaptiveRate:
         """The next request is admitted."""
         self._last_s = max(self.due_s(), now_s - BURST_S)
 
-    def sent(self, now_s: float) -> None:
+    def record_sent(self, now_s: float) -> None:
         """A request is sent."""
         if not self._sent_at_s and self._narrowed_at_s == -inf:
             self._measured_from_s = self._busy_s(now_s)
         self._sent_at_s.append(self._busy_s(now_s))
 
-    def settled(self, now_s: float, sent_at_s: float) -> None:
+    def record_duration(self, now_s: float, sent_at_s: float) -> None:
         """A request that was sent then was answered, or failed."""
         self._request_s += (now_s - sent_at_s - self._request_s) / REQUESTS_AVERAGED
 
-    def answered(self, now_s: float) -> None:
+    def record_answer(self, now_s: float) -> None:
         """A request got through; the rate grows if another one would have to wait."""
         self._n_answers += 1
         if self.due_s() > now_s >= self._grows_from_s:
             self.per_s += self._step_per_s
 
-    def failed(self, now_s: float) -> None:
+    def record_server_error(self, now_s: float) -> None:
         """The server made an error, which tells nothing of quotas."""
         self._grows_from_s = now_s + PAUSE_S
 
-    def throttled(
+    def record_throttling(
         self, now_s: float, sent_at_s: float, retry_after_s: float | None, n_waiting: int
     ) -> None:
         """A request that was sent then was one too many; so many others wait."""

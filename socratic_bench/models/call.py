@@ -1,8 +1,8 @@
 """One call to a model, from the request to its recorded answer: `_Call` has its steps in order."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from functools import partial
 from typing import NoReturn
@@ -129,26 +129,31 @@ class _Call(Struct):
     def _send_once(self) -> Completion:
         """Wait for all that a request needs, send it, and record the attempt."""
         provider, token = self.services.provider(), self.context.cancel_token
+        connections = self.services.connections
         for refusal in provider.refused_fields(self.model_id).values():
             self.context.notice(refusal.notice)
         with self._cache_turn(provider):
             self._reserve_cost()
             # Whoever holds a connection waits for no budget, so that reservations get one.
-            with self._connection(), self._rate_slot(provider) as slot:
+            connection = partial(self._wait_for, "connection")
+            with (
+                connections.held(connection) if connections else nullcontext(),
+                self._rate_slot(provider) as slot,
+            ):
                 self.wait_ms += slot.wait_s * 1000
                 self.input_at_most = self.input_at_most or most_input_tokens(self.request)
                 self._announce(
                     AttemptBegan, request=self.request, input_tokens_at_most=self.input_at_most
                 )
                 token.check()
-                self.limiter.sent(slot)
+                self.limiter.mark_sent(slot)
                 started_at, started_s = self.context.now(), token.monotonic_s()
                 try:
                     answer = self._send(provider)
                 except Exception as error:  # noqa: BLE001 -- raised again by its kind
                     duration_ms = (token.monotonic_s() - started_s) * 1000
                     self._lose(error, provider, slot, started_at, duration_ms)
-                self.limiter.answered(slot, answer.usage)
+                self.limiter.record_answer(slot, answer.usage)
                 self._add_attempt(started_at, answer.latency_ms)
                 return Completion(
                     **asdict(answer),
@@ -157,32 +162,24 @@ class _Call(Struct):
                     model_id=self.model_id,
                 )
 
-    @contextmanager
-    def _cache_turn(self, provider: Provider) -> Iterator[None]:
+    def _cache_turn(self, provider: Provider) -> AbstractContextManager[None]:
         """Wait while another request writes the same prefix to the model's cache."""
-        prefix = provider.cached_prefix(self.model_id, self.request)
-        if prefix is None:
-            yield
-            return
-        token, gate = self.context.cancel_token, self.services.cache_gate
-        began_s = token.monotonic_s()
-        is_writer = gate.enter(prefix, partial(self._wait_for, "prompt_cache"))
-        if not is_writer:
-            self.wait_ms += (token.monotonic_s() - began_s) * 1000
-            yield
-            return
-        is_written = False
-        try:
-            yield
-            is_written = True
-        finally:
-            # Nobody waits for a cache that was refused.
-            is_refused = provider.cached_prefix(self.model_id, self.request) is None
-            gate.leave(prefix, is_done=is_written or is_refused)
+
+        def prefix() -> Hashable | None:
+            return provider.cached_prefix(self.model_id, self.request)
+
+        def wait(done: "Future[None]", timeout_s: float) -> None:
+            began_s = self.context.cancel_token.monotonic_s()
+            try:
+                self._wait_for("prompt_cache", done, timeout_s)
+            finally:
+                self.wait_ms += (self.context.cancel_token.monotonic_s() - began_s) * 1000
+
+        return self.services.cache_gate.turn(prefix(), wait, lambda: prefix() is not None)
 
     def _reserve_cost(self) -> None:
         if self.context.cost_limit:
-            self._announce(CallWaits, cause="budget")
+            self._announce_wait("budget")
             self.context.cost_limit.reserve(self.model_id, self.request, self.key)
 
     def _connection(self) -> AbstractContextManager[None]:
@@ -192,11 +189,7 @@ class _Call(Struct):
 
     def _rate_slot(self, provider: Provider) -> AbstractContextManager[Slot]:
         size = self.limiter.size_of(provider, self.request, self.context.notice)
-        return self.limiter.slot(
-            size,
-            self.context.cancel_token,
-            lambda cause, wait_s: self._announce(CallWaits, cause=cause, wait_s=wait_s),
-        )
+        return self.limiter.slot(size, self.context.cancel_token, self._announce_wait)
 
     def _send(self, provider: Provider) -> Answer:
         """Raises what sending raises, `AnswerTimeoutError`, or what ends the run meanwhile."""
@@ -222,7 +215,7 @@ class _Call(Struct):
         maybe_billed = kind is None or kind.maybe_billed
         attempt = self._add_attempt(started_at, duration_ms, code, maybe_billed=maybe_billed)
         self._announce(AttemptFailed, attempt=attempt)
-        narrowed = self.limiter.failed(
+        narrowed = self.limiter.record_failure(
             slot,
             code,
             maybe_billed=maybe_billed,
@@ -299,8 +292,11 @@ class _Call(Struct):
     def _wait_for(
         self, cause: WaitCause, done: "Future[None]", timeout_s: float | None = None
     ) -> None:
-        self._announce(CallWaits, cause=cause)
+        self._announce_wait(cause)
         self.context.cancel_token.result(done, timeout_s)
+
+    def _announce_wait(self, cause: WaitCause, wait_s: float | None = None) -> None:
+        self._announce(CallWaits, cause=cause, wait_s=wait_s)
 
     def _announce(self, kind: type[CallEvent], /, **facts: object) -> None:
         event = kind(key=self.key, model_id=self.model_id, **facts)

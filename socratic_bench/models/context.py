@@ -7,11 +7,12 @@ from msgspec import Struct
 
 from socratic_bench.concurrency import ConnectionLimit
 from socratic_bench.journal import ReplayLog
+from socratic_bench.models.adaptive_rate import RateNarrowed
 from socratic_bench.models.budget import Budget, SpendingLimit
 from socratic_bench.models.cancel import CancelToken
 from socratic_bench.models.events import CallListener
 from socratic_bench.models.prompt_cache import PromptCacheGate
-from socratic_bench.models.rate_limiter import RateLimiter, RateNarrowed
+from socratic_bench.models.rate_limiter import RateLimiter
 from socratic_bench.ports.provider import Provider
 from socratic_bench.retrying import RetryPolicy
 from socratic_bench.types import Role

@@ -1,65 +1,81 @@
-"""Lets one request write a shared prefix to the model's cache before others that begin with it go.
+"""Lets one request write a shared prefix to a model's prompt cache before others begin with it.
 
-An entry can be read only once the first response has begun; requests that are sent together all
-write, and pay for, the same prefix.
+An entry can be read only once the first response has begun; requests that are sent together would
+all write, and pay for, the same prefix.
 """
 
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 
-# So long an entry stays without being read.
-KEPT_S = 300.0
-# No request is held longer for the sake of another one.
-MAX_WAIT_S = 60.0
+KEPT_S = 300.0  # a service keeps an entry so long without its being read
+MAX_WAIT_S = 60.0  # no request waits longer for another one
 # Waits for a future, so long at most: returns, or raises `TimeoutError`, or what ends the run.
 Wait = Callable[["Future[None]", float], None]
 
 
 class PromptCacheGate:
-    """The prefixes that were sent lately, each with the model that it was sent to."""
+    """The prefixes that were sent lately, each with the model that it was sent to; safe to use from
+    several threads.
+    """
 
     def __init__(self, *, monotonic_s: Callable[[], float]) -> None:
         self._monotonic_s = monotonic_s
         self._lock = threading.Lock()
-        self._read_at_s: dict[Hashable, float] = {}
-        self._warming: dict[Hashable, Future[None]] = {}
+        self._used_at_s: dict[Hashable, float] = {}
+        self._writing: dict[Hashable, Future[None]] = {}
 
-    def enter(self, key: Hashable, wait: Wait) -> bool:
-        """Wait while another request writes the prefix of the key; whether this is to write it.
-
-        Whoever is to write it has to `leave` it. Raises what ends the run meanwhile.
+    @contextmanager
+    def turn(
+        self, prefix: Hashable | None, wait: Wait, is_still_cached: Callable[[], bool]
+    ) -> Iterator[None]:
+        """Wait while another request writes the prefix, and send within the block; `None`: the
+        request has no prefix. Nobody waits for a cache that was refused meanwhile.
         """
-        while not self._is_warm(key):  # as it nearly always is; all runs would wait for the lock
+        if prefix is None or not self.enter(prefix, wait):
+            yield
+            return
+        is_written = False
+        try:
+            yield
+            is_written = True
+        finally:
+            self.leave(prefix, is_done=is_written or not is_still_cached())
+
+    def enter(self, prefix: Hashable, wait: Wait) -> bool:
+        """Wait while another request writes the prefix; whether this one is to write it, and to
+        `leave` it then. Raises what ends the run meanwhile.
+        """
+        while True:
             with self._lock:
-                if self._is_warm(key):
+                if self._is_cached(prefix):
                     return False
-                self._forget_cold()
-                writing = self._warming.get(key)
+                writing = self._writing.get(prefix)
                 if writing is None:
-                    self._warming[key] = Future()
+                    self._writing[prefix] = Future()
                     return True
             try:
                 wait(writing, MAX_WAIT_S)
             except TimeoutError:
                 return False
-        return False
 
-    def leave(self, key: Hashable, *, is_done: bool) -> None:
-        """Let the others go; the next of them writes the prefix if this is not done."""
+    def leave(self, prefix: Hashable, *, is_done: bool) -> None:
+        """Let the others go on; the next of them writes the prefix if this is not done."""
         with self._lock:
             if is_done:
-                self._read_at_s[key] = self._monotonic_s()
-            self._warming.pop(key).set_result(None)
+                self._used_at_s[prefix] = self._monotonic_s()
+            self._writing.pop(prefix).set_result(None)
 
-    def _is_warm(self, key: Hashable) -> bool:
-        """Whether it is, as it will be for longer now that it is read."""
+    def _is_cached(self, prefix: Hashable) -> bool:
+        """Whether the cache has it; it is read now, and so is kept for longer."""
         now_s = self._monotonic_s()
-        if self._read_at_s.get(key, float("-inf")) <= now_s - KEPT_S:
+        self._used_at_s = {
+            key: used_at_s
+            for key, used_at_s in self._used_at_s.items()
+            if used_at_s > now_s - KEPT_S
+        }
+        if prefix not in self._used_at_s:
             return False
-        self._read_at_s[key] = now_s
+        self._used_at_s[prefix] = now_s
         return True
-
-    def _forget_cold(self) -> None:
-        since_s = self._monotonic_s() - KEPT_S
-        self._read_at_s = {one: at_s for one, at_s in [*self._read_at_s.items()] if at_s > since_s}

@@ -10,83 +10,32 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from math import ceil, inf
-from typing import Annotated
+from math import ceil
 
-from msgspec import Meta, Struct, field
+from msgspec import Struct, field
 
 from socratic_bench.catalogue.token_bounds import most_input_tokens
 from socratic_bench.documents.usage import ModelThroughput
 from socratic_bench.errors import Problem
-from socratic_bench.models.adaptive_rate import AdaptiveRate
+from socratic_bench.models.adaptive_rate import AdaptiveRate, RateNarrowed
 from socratic_bench.models.cancel import CancelToken
 from socratic_bench.models.events import WaitCause
+from socratic_bench.models.rate_target import (
+    CountedRequest,
+    MinuteWindow,
+    RateTarget,
+    target_of,
+)
 from socratic_bench.models.stall_watch import STALL_S, StallWatch
 from socratic_bench.ports.provider import SERVER_ERROR, THROTTLED, Provider
 from socratic_bench.types import Request, Usage
 
-MINUTE_S = 60.5  # a request may arrive half a second later than it is sent
-# Requests are this much further apart than a target says, and this share of a minute's may be sent
-# at once, so that a service which allows few at once refuses none.
-SPACING, BURST_SHARE = 1.01, 1 / 40
 # An estimate of input tokens may be so many times too low, by what the service counted so far.
 SAFETY = 1.25
 LOOK_AGAIN_S = 5.0  # the first in the queue looks so often whether the rate has grown
 ROUNDING_S = 1e-6
 
-PerMinute = Annotated[int, Meta(ge=1)]
 OnWait = Callable[[WaitCause, float | None], None]  # a wait begins, of about so many seconds
-
-
-class RateTarget(Struct, frozen=True, kw_only=True):
-    """The most that is sent in any minute: requests of all actors, and tokens, input and output.
-
-    It holds for `model` in `region`, each region by itself; `None`: for all that no other target
-    names.
-    """
-
-    model: str | None = None
-    region: str | None = None
-    requests_per_minute: PerMinute | None = None
-    tokens_per_minute: PerMinute | None = None
-
-    @property
-    def is_limit(self) -> bool:
-        """Whether it bounds anything."""
-        return self.requests_per_minute is not None or self.tokens_per_minute is not None
-
-    @property
-    def spacing_s(self) -> float:
-        """Seconds between two requests."""
-        per_minute = self.requests_per_minute
-        return SPACING * 60 / per_minute if per_minute else 0.0
-
-    @property
-    def burst_s(self) -> float:
-        """How much earlier than spaced out a request may be sent."""
-        return (max(1, int((self.requests_per_minute or 0) * BURST_SHARE)) - 1) * self.spacing_s
-
-
-def target_of(targets: Sequence[RateTarget], model: str, region: str) -> RateTarget:
-    """The target of a model in a region: of several the one that names more, a model before all."""
-    fitting = [t for t in targets if t.model in (None, model) and t.region in (None, region)]
-    names_more = lambda target: (target.model is not None, target.region is not None)  # noqa: E731
-    return max(fitting, key=names_more, default=RateTarget())
-
-
-class RateNarrowed(Struct, frozen=True, kw_only=True):
-    """Throttling has narrowed the rate of requests to a model, here in requests a second."""
-
-    model_id: str
-    region: str
-    before_per_s: float
-    after_per_s: float
-
-    def __str__(self) -> str:
-        where = f" in {self.region}" if self.region else ""
-        rates = (self.before_per_s, self.after_per_s)
-        before, after = (f"{per_s:.1f}" if per_s >= 1 else f"{per_s:.3f}" for per_s in rates)
-        return f"{self.model_id}{where} throttled: {before} -> {after} requests a second"
 
 
 class RequestSize(Struct, frozen=True):
@@ -97,15 +46,12 @@ class RequestSize(Struct, frozen=True):
     max_tokens: int = 0
 
 
-class Slot(Struct, eq=False):
-    """Permission to send one request, which was waited for, and the tokens that count for it."""
+class Slot(CountedRequest, eq=False, kw_only=True):
+    """Permission to send one request of a size, which it waited for."""
 
     size: RequestSize
     asked_at_s: float
     wait_s: float = 0.0
-    sent_at_s: float = 0.0
-    n_tokens: int = 0
-    is_sent: bool = False
     turn: "Future[None]" = field(default_factory=Future)  # done when the slot becomes the first
 
 
@@ -141,8 +87,7 @@ class RateLimiter:
         self._lock = threading.Lock()
         self._queue: deque[Slot] = deque()
         self._rate = AdaptiveRate()
-        self._minute: deque[Slot] = deque()  # what counts against the target, where there is one
-        self._spaced_until_s = -inf
+        self._window = MinuteWindow(self._target)
         self._waits_for: WaitCause = "rate_limit"  # what the first in the queue waits for
         self._densest = 0.0  # the most input tokens that a request had, of those estimated
         self._n_requests = self._n_tokens = self._n_throttled = 0
@@ -188,10 +133,10 @@ class RateLimiter:
     def slot(self, size: RequestSize, cancel_token: CancelToken, on_wait: OnWait) -> Iterator[Slot]:
         """Wait for permission to send one request within the block, or raise what ends the run.
 
-        `sent` and then `answered` or `failed` are to be called with it; a slot that was not sent
-        counts for nothing.
+        `mark_sent` and then `record_answer` or `record_failure` are to be called with the slot; one
+        that was not sent counts for nothing.
         """
-        slot = Slot(size, self._monotonic_s())
+        slot = Slot(size=size, asked_at_s=self._monotonic_s())
         self._wait(slot, cancel_token, on_wait)
         try:
             yield slot
@@ -199,25 +144,25 @@ class RateLimiter:
             if not slot.is_sent:
                 self._withdraw(slot)
 
-    def sent(self, slot: Slot) -> None:
+    def mark_sent(self, slot: Slot) -> None:
         """The request is sent now, and counts from now on."""
         with self._lock:
             slot.is_sent, slot.sent_at_s = True, self._monotonic_s()
-            self._rate.sent(slot.sent_at_s)
+            self._rate.record_sent(slot.sent_at_s)
             self._n_requests += 1
             self._waited_s += slot.wait_s
 
-    def answered(self, slot: Slot, usage: Usage | None) -> None:
+    def record_answer(self, slot: Slot, usage: Usage | None) -> None:
         """The request was answered; what it may have used counts if the service counted nothing."""
         with self._lock:
             n_tokens = usage.input_tokens + usage.output_tokens if usage else slot.n_tokens
             now_s = self._settle(slot, n_tokens)
-            self._rate.answered(now_s)
+            self._rate.record_answer(now_s)
             if usage and slot.size.estimate:
                 self._densest = max(self._densest, usage.input_tokens / slot.size.estimate)
-        self._stall_watch.succeeded()
+        self._stall_watch.record_answer()
 
-    def failed(
+    def record_failure(
         self, slot: Slot, code: str, *, maybe_billed: bool, retry_after_s: float | None = None
     ) -> RateNarrowed | None:
         """The request failed; by how much that narrowed the rate. It may end the model's runs."""
@@ -226,11 +171,11 @@ class RateLimiter:
             before_per_s = self.per_s
             if code == THROTTLED:
                 self._n_throttled += 1
-                self._rate.throttled(now_s, slot.sent_at_s, retry_after_s, len(self._queue))
+                self._rate.record_throttling(now_s, slot.sent_at_s, retry_after_s, len(self._queue))
             elif code == SERVER_ERROR:
-                self._rate.failed(now_s)
+                self._rate.record_server_error(now_s)
             after_per_s = self.per_s
-        self._stall_watch.failed()
+        self._stall_watch.record_failure()
         if after_per_s == before_per_s:
             return None
         return RateNarrowed(
@@ -283,7 +228,7 @@ class RateLimiter:
                 interval_s = max(1 / self.per_s, self._target.spacing_s)
                 return _Wait(self._waits_for, None, len(self._queue) * interval_s)
             now_s, n_tokens = self._monotonic_s(), self._most_tokens(slot.size)
-            rate_s, target_s = self._rate.due_s() - now_s, self._target_wait_s(now_s, n_tokens)
+            rate_s, target_s = self._rate.due_s() - now_s, self._window.wait_s(now_s, n_tokens)
             wait_s = max(rate_s, target_s)
             if wait_s > ROUNDING_S:
                 self._rate.note_waiting(len(self._queue))
@@ -294,34 +239,13 @@ class RateLimiter:
             self._queue.popleft()
             self._wake_first()
             self._rate.take(now_s)
-            slot.sent_at_s, slot.n_tokens = now_s, n_tokens
-            if self._target.is_limit:
-                self._spaced_until_s = max(self._spaced_until_s, now_s) + self._target.spacing_s
-                self._minute.append(slot)
+            slot.n_tokens = n_tokens
+            self._window.add(slot, now_s)
             return None
-
-    def _target_wait_s(self, now_s: float, n_tokens: int) -> float:
-        """Seconds until the request fits into the last minute; one that is larger than the target
-        fits once there are no others.
-        """
-        target, minute = self._target, self._minute
-        while minute and minute[0].is_sent and minute[0].sent_at_s <= now_s - MINUTE_S:
-            minute.popleft()
-        wait_s = self._spaced_until_s - target.burst_s - now_s
-        n_used = sum(sent.n_tokens for sent in minute) if target.tokens_per_minute else 0
-        n_over = len(minute) + 1 - (target.requests_per_minute or inf)
-        tokens_over = min(n_used + n_tokens - (target.tokens_per_minute or inf), n_used)
-        for sent in minute:
-            if n_over <= 0 and tokens_over <= 0:
-                break
-            n_over -= 1
-            tokens_over -= sent.n_tokens
-            wait_s = max(wait_s, MINUTE_S + (sent.sent_at_s - now_s if sent.is_sent else 0.0))
-        return wait_s
 
     def _settle(self, slot: Slot, n_tokens: int) -> float:
         now_s = self._monotonic_s()
-        self._rate.settled(now_s, slot.sent_at_s)
+        self._rate.record_duration(now_s, slot.sent_at_s)
         slot.n_tokens = n_tokens
         self._n_tokens += n_tokens
         if self._target.tokens_per_minute:
@@ -331,9 +255,9 @@ class RateLimiter:
     def _withdraw(self, slot: Slot) -> None:
         """The request is not sent."""
         with self._lock:
-            for slots in (self._queue, self._minute):
-                with suppress(ValueError):
-                    slots.remove(slot)
+            self._window.remove(slot)
+            with suppress(ValueError):
+                self._queue.remove(slot)
             self._wake_first()
 
     def _wake_first(self) -> None:

@@ -49,13 +49,13 @@ class StallWatch:
                 self._count()
                 self._calling.remove(cancel_token)
 
-    def succeeded(self) -> None:
+    def record_answer(self) -> None:
         """A request was answered."""
         with self._lock:
             self._count()
             self._answered_at_work_s = self._work_s
 
-    def failed(self) -> None:
+    def record_failure(self) -> None:
         """A request was not answered."""
         with self._lock:
             self._count()

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.catalogue.prices import PriceTable
 from socratic_bench.errors import Problem, UsageError, Words
-from socratic_bench.models.rate_limiter import RateTarget
+from socratic_bench.models.rate_target import RateTarget
 from socratic_bench.runs.prepare import BUILT_IN, read_prices
 from socratic_bench.settings import Sources, read_config, table
 from socratic_bench.settings.reader import Flags, Reader

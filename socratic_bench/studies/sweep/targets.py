@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks import RunConfig
-from socratic_bench.models.rate_limiter import RateTarget, target_of
+from socratic_bench.models.rate_target import RateTarget, target_of
 from socratic_bench.runs import doctor_calls, prepare
 from socratic_bench.settings import table
 from socratic_bench.studies.sweep.request import SweepRequest

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from socratic_bench.documents.dry_run import BoundBy
-from socratic_bench.models.rate_limiter import RateTarget, target_of
+from socratic_bench.models.rate_target import RateTarget, target_of
 from socratic_bench.ports.benchmark import Length
 from socratic_bench.studies.sweep.forecast_totals import Kind, Load, Place, sum_loads
 from socratic_bench.studies.sweep.grid import Cell
