@@ -137,7 +137,7 @@ class _Call(Struct):
             # Whoever holds a connection waits for no budget, so that reservations get one.
             connection = partial(self._wait_for, "connection")
             with (
-                connections.held(connection) if connections else nullcontext(),
+                connections.hold(connection) if connections else nullcontext(),
                 self._rate_slot(provider) as slot,
             ):
                 self.wait_ms += slot.wait_s * 1000
@@ -181,11 +181,6 @@ class _Call(Struct):
         if self.context.cost_limit:
             self._announce_wait("budget")
             self.context.cost_limit.reserve(self.model_id, self.request, self.key)
-
-    def _connection(self) -> AbstractContextManager[None]:
-        if self.services.connections is None:
-            return nullcontext()
-        return self.services.connections.hold(partial(self._wait_for, "connection"))
 
     def _rate_slot(self, provider: Provider) -> AbstractContextManager[Slot]:
         size = self.limiter.size_of(provider, self.request, self.context.notice)
