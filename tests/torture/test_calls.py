@@ -131,7 +131,7 @@ def test_broken_output_of_a_tutor_is_a_flaw_and_not_scored(stop_reason):
     assert outcome.document["usage"]["judge"]["input_tokens"] == 30
 
 
-def test_a_student_whose_output_is_broken_is_asked_once_more_and_flagged():
+def test_a_student_whose_output_is_broken_is_asked_once_more():
     broken = answer("I like my <|tool|>", "malformed_model_output")
     scripts = {STUDENT: [broken, answer("I like my colleagues."), broken]}
     outcome = play(scripts, "--student-model", STUDENT, turns=3)
@@ -142,8 +142,7 @@ def test_a_student_whose_output_is_broken_is_asked_once_more_and_flagged():
         "I like my <|tool|>",
     ]
     assert [turn["student_asked_again"] for turn in document["turns"]] == [False, True, True]
-    assert [turn["student_flags"] for turn in document["turns"]] == [None, [], ["malformed_output"]]
-    assert document["student"]["fidelity"]["flags"] == {"malformed_output": 1}
+    assert document["student"]["fidelity_unjudged_reason"] == "invalid_verdict"  # by this judge
 
 
 # --- what never left the machine, and who gives the credentials -----------------------------------
