@@ -38,7 +38,7 @@ def find_earlier(
 
     Raises `UsageError` if it is not there, and what ends the run while a store is asked.
     """
-    from socratic_bench.runs import document_entries, earlier_config, in_time, stored_config
+    from socratic_bench.runs import document_entries, earlier_config, run_cancellable, stored_config
 
     from .run_in_thread import run_in_thread
 
@@ -47,7 +47,7 @@ def find_earlier(
         if config.resume:
             raise UsageError(["--resume and --resume-from are both given: keep one."])
         document = run_in_thread(
-            lambda: in_time(lambda: _document(path, quiet=quiet), cancel_token)
+            lambda: run_cancellable(lambda: _document(path, quiet=quiet), cancel_token)
         )
         entries = document_entries(document)
         return Earlier(config=earlier_config(entries), entries=entries)

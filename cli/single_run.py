@@ -12,7 +12,7 @@ from socratic_bench.documents.run import RunResult
 from socratic_bench.errors import ENDINGS, BenchError, InternalError, Problem, Words
 from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.ports.store import Entry
-from socratic_bench.runs import CancelToken, Plan, in_time, perform, prepare
+from socratic_bench.runs import CancelToken, Plan, perform, prepare, run_cancellable
 from socratic_bench.runs.dry_run import dry_run
 from socratic_bench.runs.resume import stored_words
 from socratic_bench.settings import continued, fields_of
@@ -91,7 +91,7 @@ def print_estimate(plan: Plan, flags: Flags, cancel_token: CancelToken) -> int:
     estimate = partial(dry_run, plan, call_by_flags())
     quiet = bool(flags.get("quiet"))
     with waiting_for("the endpoint, to count tokens", quiet=quiet):
-        document: Mapping[str, Any] = run_in_thread(lambda: in_time(estimate, cancel_token))
+        document: Mapping[str, Any] = run_in_thread(lambda: run_cancellable(estimate, cancel_token))
     # The refusal by which the run is known to fail.
     error = ErrorEntry(**document["error"]) if document["error"] else None
     words, pretty = partial(say_estimate, document), bool(flags.get("pretty"))

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from socratic_bench.documents.dry_run import SweepDryRun
 from socratic_bench.errors import ENDINGS
-from socratic_bench.runs import CancelToken, in_time
+from socratic_bench.runs import CancelToken, run_cancellable
 from socratic_bench.studies.sweep.forecast import forecast_sweep
 from socratic_bench.studies.sweep.request import SweepRequest
 from socratic_bench.types import JUDGE, plural
@@ -32,7 +32,7 @@ def dry_run(
     # It uses the network, too: to see which endpoint this is, and to count tokens.
     predict = partial(forecast_sweep, asked, call, cancel_token.sleep)
     with waiting_for("the forecast of every kind of cell", quiet=quiet):
-        document = run_in_thread(lambda: in_time(predict, cancel_token))
+        document = run_in_thread(lambda: run_cancellable(predict, cancel_token))
     error = document.error
     if error:
         n_cells = sum(one.n_cells for one in document.refused)

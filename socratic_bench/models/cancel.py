@@ -1,4 +1,4 @@
-"""The only way to end a run from outside: every wait in a run ends when this is cancelled."""
+"""How a run is ended from outside: each of its waits ends once its token is cancelled."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,45 +18,45 @@ Futures = Sequence["Future[Any]"]
 
 def wait_for_first(futures: Futures, timeout_s: float | None) -> None:
     """Return when one of the futures is done, or once the time has passed."""
-    bell = Lock()
-    bell.acquire()
+    waiter = Lock()
+    waiter.acquire()
     for future in futures:
-        _ring_when_done(future, bell)
-    bell.acquire(timeout=-1 if timeout_s is None else timeout_s)
+        _wake_when_done(future, waiter)
+    waiter.acquire(timeout=-1 if timeout_s is None else timeout_s)
     for future in futures:
         if isinstance(future, _End):
-            future.bells.discard(bell)
+            future.waiters.discard(waiter)
 
 
-def _ring_when_done(future: "Future[Any]", bell: Lock) -> None:
+def _wake_when_done(future: "Future[Any]", waiter: Lock) -> None:
     if not isinstance(future, _End):
-        future.add_done_callback(partial(_ring, bell))
+        future.add_done_callback(partial(_wake, waiter))
         return
-    future.bells.add(bell)
+    future.waiters.add(waiter)
     if future.error:
-        _ring(bell)
+        _wake(waiter)
 
 
-def _ring(bell: Lock, _: object = None) -> None:
-    with suppress(RuntimeError):  # it rings already
-        bell.release()
+def _wake(waiter: Lock, _: object = None) -> None:
+    with suppress(RuntimeError):  # it is awake already
+        waiter.release()
 
 
 class _End(Future[BenchError]):
-    """What ends a run. Nearly all waits are for it, too: it remembers none that is over, as other
-    futures do. `error` is its result, asked for many times a call, and needs no lock.
+    """What ends a run: nearly all its waits are for this, too, so that those which are over have to
+    be forgotten, other than by the callbacks of a future. `error` is read without a lock.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.error: BenchError | None = None
-        self.bells: set[Lock] = set()
+        self.waiters: set[Lock] = set()
 
     def set_result(self, result: BenchError) -> None:
         super().set_result(result)
         self.error = result
-        for bell in tuple(self.bells):
-            _ring(bell)
+        for waiter in tuple(self.waiters):
+            _wake(waiter)
 
 
 class CancelToken:
@@ -80,8 +80,8 @@ class CancelToken:
         self._deadline_s = 0.0
         self._shorter = Benchmark.shorter
 
-    def alike(self) -> "CancelToken":
-        """Another one, which waits by the same clock and has no deadline."""
+    def sibling(self) -> "CancelToken":
+        """A token that waits by the same clock and has no deadline."""
         return CancelToken(monotonic_s=self.monotonic_s, wait=self._wait)
 
     def interrupt(self, signal_number: int) -> None:
@@ -95,6 +95,7 @@ class CancelToken:
         )
 
     def end(self, error: BenchError) -> None:
+        """End the run and all that depend on it, unless something has ended it before."""
         with suppress(InvalidStateError):
             self._ended.set_result(error)
         for child in tuple(self._children):
@@ -102,7 +103,7 @@ class CancelToken:
 
     @contextmanager
     def parent_of(self, child: "CancelToken") -> Iterator[None]:
-        """Until the block ends, what ends this one ends the child, too, and not the other way."""
+        """Within the block, the end of this run ends the child's, too, and not the other way round."""
         self._children.add(child)
         try:
             if self.error:
@@ -117,7 +118,7 @@ class CancelToken:
         return self._ended.error
 
     def start_deadline(self, deadline_s: float | None, shorter: str = Benchmark.shorter) -> None:
-        """`shorter` is a benchmark's: see `Benchmark`."""
+        """End the run so many seconds from now; `shorter` is a benchmark's: see `Benchmark`."""
         self._shorter = shorter
         if deadline_s is not None:
             self._deadline_s = deadline_s
@@ -140,7 +141,7 @@ class CancelToken:
         self.check()
 
     def pause(self, seconds: float, until: "Future[None]") -> None:
-        """Wait so long, but no longer than until the future is done or the run ends."""
+        """Wait until the future is done or the run ends, but no longer than so long."""
         self._wait([until, self._ended], seconds)
 
     def result(self, future: "Future[Result]", timeout_s: float | None = None) -> Result:
@@ -170,7 +171,7 @@ class CancelToken:
 
     @property
     def remaining_s(self) -> float | None:
-        """Of the deadline; `None` where there is none."""
+        """Seconds until the deadline; `None` where there is none."""
         if self._deadline_at_s is None:
             return None
         return max(0.0, self._deadline_at_s - self.monotonic_s())
@@ -185,6 +186,6 @@ class CancelToken:
         )
 
 
-def in_time(work: Callable[[], Result], cancel_token: CancelToken) -> Result:
-    """The result of work that may block, in another thread, or raise what ends the token before."""
+def run_cancellable(work: Callable[[], Result], cancel_token: CancelToken) -> Result:
+    """Do work that may block in another thread: its result, or raise what ends the run before."""
     return cancel_token.result(start_thread(work))

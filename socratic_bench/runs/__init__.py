@@ -5,7 +5,7 @@ A run is prepared (`prepare`), begun or resumed in its stores (`resume`), played
 simulates it, and the doctor checks beforehand what it needs.
 """
 
-from socratic_bench.models.cancel import CancelToken, in_time
+from socratic_bench.models.cancel import CancelToken, run_cancellable
 from socratic_bench.runs.prepare import Plan, prepare
 from socratic_bench.runs.resume import document_entries, earlier_config, stored_config
 from socratic_bench.runs.run import perform, run
@@ -15,9 +15,9 @@ __all__ = [
     "Plan",
     "document_entries",
     "earlier_config",
-    "in_time",
     "perform",
     "prepare",
     "run",
+    "run_cancellable",
     "stored_config",
 ]

@@ -195,7 +195,7 @@ def diagnose(
     it early: the document then says what was found by then. Settings are called as `call` does.
     What goes wrong is told by the document; only defects are raised.
     """
-    token = cancel_token or (services.cancel_token.alike() if services else CancelToken())
+    token = cancel_token or (services.cancel_token.sibling() if services else CancelToken())
     with ExitStack() as stack:
         if services is None:
             services = stack.enter_context(Services(monotonic_s=token.monotonic_s))

@@ -200,7 +200,7 @@ def ask(
     limit: SpendingLimit | None,
 ) -> CalledTarget:
     """Call the model; whatever comes of it is told by the result. A defect is raised."""
-    own = cancel_token.alike()
+    own = cancel_token.sibling()
     own.start_deadline(PATIENCE_S)
     failed: list[Attempt] = []
 

@@ -9,7 +9,7 @@ from socratic_bench.documents.document import Place
 from socratic_bench.documents.journal import EndEntry
 from socratic_bench.documents.run import CuratedDocument, RunResult
 from socratic_bench.errors import ENDINGS, MOST_SHOWN, ArtifactError, BenchError, InternalError
-from socratic_bench.models.cancel import in_time
+from socratic_bench.models.cancel import run_cancellable
 from socratic_bench.models.providers import load_provider
 from socratic_bench.ports.benchmark import EpisodeResult, Metrics
 from socratic_bench.ports.store import ArtifactStore
@@ -102,7 +102,7 @@ def _restore(
         return stores.files.verify(body_of, context.notices.add)
 
     try:
-        return in_time(verify, context.cancel_token)
+        return run_cancellable(verify, context.cancel_token)
     except BenchError as error:
         return error
 

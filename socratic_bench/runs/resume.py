@@ -23,7 +23,7 @@ from socratic_bench.errors import (
 from socratic_bench.journal import Identity, Log, ReplayLog
 from socratic_bench.journal.replay import impossible, read_header
 from socratic_bench.judging.verdict import Unreadable, read_verdict
-from socratic_bench.models.cancel import CancelToken, in_time
+from socratic_bench.models.cancel import CancelToken, run_cancellable
 from socratic_bench.ports.store import Entry, Journals
 from socratic_bench.runs.context import RunContext
 from socratic_bench.runs.prepare import Plan
@@ -93,7 +93,7 @@ def start_run(context: RunContext, stores: RunStores, entries: Sequence[Entry]) 
     there, or is another one than asked for; and what ends the run meanwhile.
     """
     stores.open_bucket()
-    acquired, connection = in_time(
+    acquired, connection = run_cancellable(
         lambda: _begin_or_resume(context, stores, entries), context.cancel_token
     )
     replay_log = acquired.replay_log
@@ -145,7 +145,7 @@ def stored_config(config: RunConfig, run_id: str, cancel_token: CancelToken) -> 
 
     Raises `UsageError` if there is no such run, and what ends the run while a store is asked.
     """
-    return in_time(lambda: _config_in_stores(config, run_id, cancel_token), cancel_token)
+    return run_cancellable(lambda: _config_in_stores(config, run_id, cancel_token), cancel_token)
 
 
 def document_entries(document: object) -> Sequence[Entry]:

@@ -149,7 +149,7 @@ def _shared_services(
 
     Services and token use one clock, since rate limiters are told when a call was sent.
     """
-    token = cancel_token or (services.cancel_token.alike() if services else CancelToken())
+    token = cancel_token or (services.cancel_token.sibling() if services else CancelToken())
     if services is not None:
         with services.cancel_token.parent_of(token):
             yield services, token

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from socratic_bench.documents import encode
-from socratic_bench.models.cancel import in_time
+from socratic_bench.models.cancel import run_cancellable
 from socratic_bench.ports.store import ArtifactStore, Journals
 from socratic_bench.runs.context import RunContext
 from socratic_bench.storage.delivery import Delivery, UploadPolicy
@@ -44,7 +44,7 @@ class RunStores:
         """Connect to the bucket. Raises what ends the run meanwhile: credentials can be slow."""
         context = self._context
         if context.config.s3_bucket:
-            self.bucket = in_time(
+            self.bucket = run_cancellable(
                 lambda: open_bucket(context.config, context.notices.add), context.cancel_token
             )
             self.delivery = self.files = self._new_delivery(self.folder, self.bucket)

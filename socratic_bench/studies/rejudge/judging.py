@@ -42,7 +42,7 @@ def judge_again(
             Services(monotonic_s=cancel_token.monotonic_s, spending=spending)
         )
         for one in runs:
-            token = cancel_token.alike()
+            token = cancel_token.sibling()
             with cancel_token.parent_of(token):
                 result = perform(
                     one.plan,

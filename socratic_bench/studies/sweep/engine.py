@@ -82,7 +82,7 @@ class SweepEngine(Struct, frozen=True, kw_only=True):
         plan = prepare(config, price_tables=self.services.price_tables)
         if job.counted_usd:
             self.services.counted_usd[job.run_id] = job.counted_usd
-        token = cancel_token.alike()
+        token = cancel_token.sibling()
         with cancel_token.parent_of(token):
             return perform(
                 replace(plan, run_id=job.run_id),

@@ -10,7 +10,7 @@ from msgspec import Struct
 from socratic_bench.concurrency import start_thread
 from socratic_bench.documents.doctor import CheckEntry, DoctorDocument
 from socratic_bench.errors import BenchError, InternalError, ModelError
-from socratic_bench.models.cancel import CancelToken, in_time
+from socratic_bench.models.cancel import CancelToken, run_cancellable
 from socratic_bench.runs.services import Services
 from socratic_bench.studies.sweep.request import SweepRequest
 from socratic_bench.types import plural
@@ -48,7 +48,7 @@ class Preflight(Struct, frozen=True, kw_only=True):
         if self.asked.grid.base.offline:
             yield
             return
-        own = token.alike()
+        own = token.sibling()
         with token.parent_of(own):
             looking = start_thread(lambda: self._beside(services, own, called))
             try:
@@ -62,7 +62,7 @@ class Preflight(Struct, frozen=True, kw_only=True):
 
     def _first(self, services: Services, token: CancelToken) -> None:
         try:
-            found = in_time(lambda: self._found(services, token), token)
+            found = run_cancellable(lambda: self._found(services, token), token)
         except BenchError as error:
             token.end(error)
             return

@@ -14,7 +14,7 @@ from socratic_bench.documents.sweep import CellRow, SweepFile
 from socratic_bench.documents.usage import ModelThroughput
 from socratic_bench.errors import BenchError, Problem
 from socratic_bench.models.budget import SpendingLimit
-from socratic_bench.models.cancel import CancelToken, in_time
+from socratic_bench.models.cancel import CancelToken, run_cancellable
 from socratic_bench.models.events import NOTED_WITHIN_S
 from socratic_bench.models.rate_limiter import RateTargets
 from socratic_bench.ports.benchmark import Benchmark
@@ -98,20 +98,22 @@ class _SweepProcess:
         self._spent_usd: float | None = None
         self._last_request_at: datetime | None = None
         config = asked.grid.base
-        self._stores = in_time(lambda: ListedStores(config, cancel_token.sleep), cancel_token)
+        self._stores = run_cancellable(
+            lambda: ListedStores(config, cancel_token.sleep), cancel_token
+        )
         self._benchmark = load_benchmark(asked.grid.base.benchmark)
 
     def result(self) -> SweepResult:
         started_at, began_s = self._now(), self._token.monotonic_s()
         deadline_s = self._asked.grid.base.deadline_s
         self._token.start_deadline(deadline_s, self._benchmark.shorter)
-        begun = in_time(lambda: self._begun(started_at), self._token)
+        begun = run_cancellable(lambda: self._begun(started_at), self._token)
         grid = replace(self._asked.grid, base=replace(self._asked.grid.base, seed=begun.seed))
         cells = grid.cells()
         indices = [CellIndex(store, begun.sweep_id, self._notice) for store in self._stores.all]
         refusal = f"{begun.sweep_id} is being played by another process."
         with self._stores.exclusive(f"sweeps/{begun.sweep_id}/lock", refusal):
-            known = in_time(lambda: self._known_rows(begun, cells, indices), self._token)
+            known = run_cancellable(lambda: self._known_rows(begun, cells, indices), self._token)
             rows = {cell.key: known[cell.key] for cell in cells if cell.key in known}
             self._note_requests(datetime.fromisoformat(row.completed_at) for row in known.values())
             error = self._played(begun, grid, cells, rows, indices)
@@ -205,7 +207,7 @@ class _SweepProcess:
         has_budget, has_targets = grid.base.max_cost_usd is not None, bool(self._asked.targets())
         if not (jobs and self._settings.resume and (has_budget or has_targets)):
             return jobs
-        journals = in_time(lambda: journals_of(ids, self._stores.all), self._token)
+        journals = run_cancellable(lambda: journals_of(ids, self._stores.all), self._token)
         self._note_requests(filter(None, map(newest_request, journals.values())))
         return counted(jobs, grid, journals, self._asked.price_tables) if has_budget else jobs
 
