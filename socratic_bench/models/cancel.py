@@ -103,7 +103,7 @@ class CancelToken:
 
     @contextmanager
     def parent_of(self, child: "CancelToken") -> Iterator[None]:
-        """Within the block, the end of this run ends the child's, too, and not the other way round."""
+        """Within the block, the end of this run ends the child's, too, and not vice versa."""
         self._children.add(child)
         try:
             if self.error:
