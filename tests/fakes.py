@@ -17,7 +17,7 @@ from msgspec import field as struct_field
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.turn import SocraticTurn
-from socratic_bench.emulator.stream import event
+from socratic_bench.emulator.answers import event
 from socratic_bench.ports.parts import Parts
 from socratic_bench.turns import Dimension, Judged, Rubric, Unscored, Verdict
 from socratic_bench.types import Attempt, Block, CallKey, Completion, Message, Request, Text, Usage

@@ -4,14 +4,14 @@ However long a busy machine takes for a step, the step takes no time by this clo
 for what in a run, and how long the whole takes, is the same on every machine.
 """
 
-import asyncio
+import heapq
+import itertools
 import os
-import selectors
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
-from time import monotonic
+from contextlib import suppress
+from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -61,16 +61,15 @@ class OwnedClock:
 
     def __init__(self) -> None:
         self.now_s = 0.0
-        self.strangers = {one.name for one in _tasks()} - {str(threading.get_native_id())}
-        self._loop: asyncio.SelectorEventLoop | None = None
+        self._strangers = {task.name for task in _tasks()} - {str(threading.get_native_id())}
+        self._timers: list[tuple[float, int, Callable[[], object]]] = []
+        self._numbers = itertools.count()
+        self._changed = threading.Condition()
+        threading.Thread(target=self._move, daemon=True).start()
 
     def emulator(self, settings: Settings) -> Emulator:
         """One, whose time this is."""
-        return Emulator(settings, new_loop=self._new_loop, clock=lambda: self.now_s)
-
-    def _new_loop(self) -> asyncio.AbstractEventLoop:
-        self._loop = _OwnedLoop(self)
-        return self._loop
+        return Emulator(settings, clock=lambda: self.now_s, wait=self._wait_until)
 
     def cancel_token(self) -> CancelToken:
         """For one run at that emulator."""
@@ -78,35 +77,45 @@ class OwnedClock:
 
     def call_later(self, seconds: float, call: Callable[[], object]) -> None:
         """Have this called in so many seconds."""
-        loop, due_s = self._loop, self.now_s + seconds
-        assert loop is not None
-        loop.call_soon_threadsafe(lambda: loop.call_at(due_s, call))
+        with self._changed:
+            timer = (self.now_s + seconds, next(self._numbers), call)
+            heapq.heappush(self._timers, timer)
+            self._changed.notify()
+
+    def _wait_until(self, deadline_s: float, closing: threading.Event) -> None:
+        if deadline_s > self.now_s and not closing.is_set():
+            is_due = threading.Event()
+            self.call_later(deadline_s - self.now_s, is_due.set)
+            is_due.wait()
 
     def _wait(self, futures: Sequence["Future[Any]"], timeout_s: float | None) -> None:
         if timeout_s is None:
             wait_for_first(futures, None)
             return
-        with self._timer(timeout_s) as passed:
-            wait_for_first([*futures, passed], None)
-
-    @contextmanager
-    def _timer(self, seconds: float) -> Iterator["Future[None]"]:
-        """A future that is done in so many seconds; nothing is due any more after the block."""
-        loop = self._loop
-        assert loop is not None
-        due_s = self.now_s + seconds
         passed: Future[None] = Future()
-        handles = []
+        self.call_later(timeout_s, lambda: passed.set_result(None))
+        wait_for_first([*futures, passed], None)
 
-        def start() -> None:
-            handles.append(loop.call_at(due_s, passed.set_result, None))
+    def _move(self) -> None:
+        """Move the time to the next timer, again and again, once all other threads are at rest."""
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._timers)
+            self._wait_for_rest()
+            with self._changed:
+                due_s, _, call = heapq.heappop(self._timers)
+                self.now_s = max(self.now_s, due_s)
+            call()
 
-        def stop() -> None:
-            handles[0].cancel()
-
-        loop.call_soon_threadsafe(start)
-        yield passed
-        loop.call_soon_threadsafe(stop)
+    def _wait_for_rest(self) -> None:
+        before, n_alike, is_busy = None, 0, False
+        while n_alike < (LOOKS_OF_A_BUSY_MACHINE if is_busy else 1):
+            began_s = monotonic()
+            sleep(LOOK_S if before else 0)
+            is_busy |= monotonic() - began_s > 2 * LOOK_S
+            now = threads_at_rest(self._strangers)
+            n_alike = n_alike + 1 if now is not None and now == before else 0
+            before = now or {}
 
 
 class _OwnedToken(CancelToken):
@@ -131,40 +140,6 @@ class _OwnedToken(CancelToken):
     def _pass(self) -> None:
         with suppress(Stopped):
             self.check()
-
-
-class _OwnedLoop(asyncio.SelectorEventLoop):
-    def __init__(self, clock: OwnedClock) -> None:
-        super().__init__(_Patient(clock))
-        self._clock = clock
-
-    def time(self) -> float:
-        return self._clock.now_s
-
-
-class _Patient(selectors.DefaultSelector):
-    """Passes the time until the next timer by waiting until all other threads have come to rest."""
-
-    def __init__(self, clock: OwnedClock) -> None:
-        super().__init__()
-        self._clock = clock
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        if timeout is None or timeout <= 0:
-            return super().select(timeout)
-        due_s = self._clock.now_s + timeout
-        before, n_alike, is_busy = None, 0, False
-        while True:
-            began_s = monotonic()
-            if events := super().select(LOOK_S if before else 0):
-                return events
-            is_busy |= monotonic() - began_s > 2 * LOOK_S
-            now = threads_at_rest(self._clock.strangers)
-            n_alike = n_alike + 1 if now is not None and now == before else 0
-            if n_alike >= (LOOKS_OF_A_BUSY_MACHINE if is_busy else 1):
-                self._clock.now_s = due_s
-                return events
-            before = now or {}
 
 
 def threads_at_rest(strangers: set[str]) -> dict[str, bytes] | None:

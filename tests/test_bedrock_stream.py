@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from socratic_bench.emulator import Emulator, Settings
-from socratic_bench.emulator.stream import corrupted, event, exception
+from socratic_bench.emulator.answers import corrupted, event, exception
 from socratic_bench.errors import Stopped
 from socratic_bench.models.bedrock.converse import StreamedAnswer
 from socratic_bench.models.bedrock.provider import Connection

@@ -1,16 +1,20 @@
-"""Answers in bytes: JSON, a stream of frames, an error, and the ways in which a wire fails."""
+"""Answers in bytes: JSON, a stream of events in frames, errors, and faults of the wire."""
 
 import json
-from collections.abc import Callable
+import re
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache, partial
+from http import HTTPStatus
 from typing import Literal
+from zlib import crc32
 
 from msgspec import Struct
 
 from socratic_bench.emulator.dialogue import JsonObject
 from socratic_bench.emulator.errors import ServiceError
 from socratic_bench.emulator.faults import Fault
-from socratic_bench.emulator.stream import corrupted, exception
-from socratic_bench.emulator.wire import Answer, chunk, response
+from socratic_bench.emulator.models.reply import Reply
 
 REFUSED_S = 0.2
 _LOGIN = b"<html><body><h1>Welcome</h1><p>Please sign in to the network.</p></body></html>"
@@ -23,6 +27,37 @@ _OTHER_ANSWERS = {
 }
 _STREAM_ERRORS = ("internalServerException", "throttlingException", "modelStreamErrorException")
 _LAST_CHUNK = b"0\r\n\r\n"
+# Made once: a reply has dozens of events.
+_compact = json.JSONEncoder(separators=(",", ":")).encode
+_PIECE = re.compile(r"\s*\S+\s*\S*\s*\S*|\s+")
+
+
+class HttpRequest(Struct, frozen=True):
+    """A whole request. Header names are lower case; `connection` numbers the TCP connections.
+
+    `local` is the address and the port at which the client has reached the endpoint.
+    """
+
+    method: str
+    target: str
+    headers: Mapping[str, str]
+    body: bytes
+    connection: int
+    local: tuple[str, int]
+
+
+class Answer(Struct, frozen=True):
+    """Bytes to send, each after a wait in seconds; `began` is called as the first of them leave.
+
+    The first wait counts from when the request was there, each other one from when the piece before
+    it was due, so that what the endpoint itself takes adds nothing. After the answer nobody can
+    connect for `shut_s` seconds.
+    """
+
+    pieces: tuple[tuple[float, bytes], ...]
+    end: Literal["keep", "close", "reset"] = "keep"
+    began: Callable[[], None] | None = None
+    shut_s: float = 0
 
 
 class Outcome(Struct, kw_only=True):
@@ -128,3 +163,98 @@ class Outcome(Struct, kw_only=True):
     def _http(self, body: bytes, kind: str = "application/json", headers: str = "") -> bytes:
         lines = f"Content-Type: {kind}\r\nx-amzn-RequestId: {self.request_id}\r\n{headers}"
         return response(self.status, lines, body)
+
+
+def response(status: int, headers: str, body: bytes) -> bytes:
+    """A response with a length; `headers` are whole lines, each with its line end."""
+    reason = HTTPStatus(status).phrase
+    head = f"HTTP/1.1 {status} {reason}\r\n{headers}Content-Length: {len(body)}\r\n\r\n"
+    return head.encode("latin-1") + body
+
+
+def refusal(status: int, message: str) -> bytes:
+    """The response to a request that is not read to its end; the connection closes after it."""
+    headers = "Content-Type: application/json\r\nConnection: close\r\n"
+    return response(status, headers, json.dumps({"message": message}).encode())
+
+
+def chunk(data: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+def reply_events(reply: Reply, metadata: JsonObject, extra: JsonObject | None) -> list[bytes]:
+    """All frames, from messageStart to metadata. The text comes in pieces of a few words."""
+    frames = [event("messageStart", {"role": "assistant"})]
+    for index, block in enumerate(reply.content):
+        frames.extend(_block_events(index, block))
+    stop: JsonObject = {"stopReason": reply.stop_reason}
+    if extra is not None:
+        stop["additionalModelResponseFields"] = extra
+    frames.append(event("messageStop", stop))
+    frames.append(event("metadata", metadata))
+    return frames
+
+
+def _block_events(index: int, block: JsonObject) -> Iterator[bytes]:
+    if "toolUse" in block:
+        start = {key: block["toolUse"][key] for key in ("toolUseId", "name")}
+        yield event("contentBlockStart", {"start": {"toolUse": start}, "contentBlockIndex": index})
+    for delta in _deltas(block):
+        yield event("contentBlockDelta", {"delta": delta, "contentBlockIndex": index})
+    yield event("contentBlockStop", {"contentBlockIndex": index})
+
+
+def _deltas(block: JsonObject) -> Iterator[JsonObject]:
+    if "text" in block:
+        yield from ({"text": piece} for piece in _pieces(block["text"]))
+    elif "toolUse" in block:
+        text = json.dumps(block["toolUse"]["input"])
+        yield from ({"toolUse": {"input": piece}} for piece in _pieces(text))
+    elif "reasoningText" in block["reasoningContent"]:
+        thought = block["reasoningContent"]["reasoningText"]
+        yield from ({"reasoningContent": {"text": piece}} for piece in _pieces(thought["text"]))
+        yield {"reasoningContent": {"signature": thought["signature"]}}
+
+
+def _pieces(text: str) -> list[str]:
+    """A few words each; of a huge text, at most a few hundred pieces."""
+    if len(text) > 100_000:  # noqa: PLR2004
+        return [text[at : at + 50_000] for at in range(0, len(text), 50_000)]
+    return _PIECE.findall(text)
+
+
+_STRING = 7
+
+
+def frame(headers: dict[str, str], payload: bytes) -> bytes:
+    """One message: lengths and their checksum, headers, payload, and the checksum of it all."""
+    head = b"".join(_header(name, value) for name, value in headers.items())
+    prelude = struct.pack("!II", 16 + len(head) + len(payload), len(head))
+    message = prelude + struct.pack("!I", crc32(prelude)) + head + payload
+    return message + struct.pack("!I", crc32(message))
+
+
+def event(kind: str, body: JsonObject, message: Literal["event", "exception"] = "event") -> bytes:
+    headers = {
+        f":{message}-type": kind,
+        ":content-type": "application/json",
+        ":message-type": message,
+    }
+    return frame(headers, _compact(body).encode())
+
+
+exception = partial(event, message="exception")
+
+
+def corrupted(data: bytes) -> bytes:
+    """The same frame with its last checksum wrong."""
+    return data[:-1] + bytes([data[-1] ^ 0xFF])
+
+
+@lru_cache(maxsize=64)
+def _header(name: str, value: str) -> bytes:
+    """Those of most frames are one of a few."""
+    text = value.encode()
+    return (
+        struct.pack("!B", len(name)) + name.encode() + struct.pack("!BH", _STRING, len(text)) + text
+    )

@@ -13,7 +13,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from socratic_bench.emulator.errors import ServiceError
 
 _HOST_AND_PORT = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]/@\s]+)(?::(\d{1,5}))?")
-_OTHER_SITES = (b"cross-site", b"same-site")
+_OTHER_SITES = ("cross-site", "same-site")
 
 
 class Gate:
@@ -33,24 +33,24 @@ class Gate:
         self._bound.update(name.lower() for name in names)
         self._is_own.cache_clear()
 
-    def check(self, headers: Mapping[bytes, bytes], local: tuple[str, int]) -> None:
+    def check(self, headers: Mapping[str, str], local: tuple[str, int]) -> None:
         """Raise an error for a request that another name or another site's page has led here."""
-        host = headers.get(b"host")
+        host = headers.get("host")
         if host is None:
             raise ServiceError(400, "ValidationException", "The request has no Host header.")
         if not self._is_own(host, local):
-            name = host.decode("latin-1")[:100]
+            name = host[:100]
             raise _denied(
                 f"This endpoint is not called {name!r}. If that is a name of its own, start it "
                 "with --allowed-host and that name."
             )
-        own_origin = b"http://" + host.lower()
-        origin = headers.get(b"origin", own_origin).lower()
-        if origin != own_origin or headers.get(b"sec-fetch-site") in _OTHER_SITES:
+        own_origin = f"http://{host.lower()}"
+        origin = headers.get("origin", own_origin).lower()
+        if origin != own_origin or headers.get("sec-fetch-site") in _OTHER_SITES:
             raise _denied("A page of another site may not call this endpoint.")
 
-    def _names_the_endpoint(self, host: bytes, local: tuple[str, int]) -> bool:
-        text = host.decode("latin-1").lower()
+    def _names_the_endpoint(self, host: str, local: tuple[str, int]) -> bool:
+        text = host.lower()
         found = _HOST_AND_PORT.fullmatch(text)
         if found is None:
             return False

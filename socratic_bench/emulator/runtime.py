@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 
-from socratic_bench.emulator.answers import Outcome
+from socratic_bench.emulator.answers import Outcome, reply_events
 from socratic_bench.emulator.cache import PromptCache
 from socratic_bench.emulator.catalogue import traits_of, unknown_model
 from socratic_bench.emulator.checks import check_request, check_streaming, check_window
@@ -13,7 +13,6 @@ from socratic_bench.emulator.fault_replies import altered, error_of, guarded, th
 from socratic_bench.emulator.faults import FaultInjector
 from socratic_bench.emulator.models.reply import Reply, compose, limited, spoken_by
 from socratic_bench.emulator.settings import Settings
-from socratic_bench.emulator.stream import reply_events
 from socratic_bench.emulator.throttle import Quotas
 from socratic_bench.emulator.tokens import input_tokens, output_tokens
 from socratic_bench.emulator.validation import service_validator

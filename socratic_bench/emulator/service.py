@@ -12,14 +12,12 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from socratic_bench.emulator import control_plane
-from socratic_bench.emulator.answers import Outcome
+from socratic_bench.emulator.answers import Answer, HttpRequest, Outcome, response
 from socratic_bench.emulator.errors import ServiceError, unknown_operation
 from socratic_bench.emulator.faults import FaultInjector, parse_fault
 from socratic_bench.emulator.gate import Gate
-from socratic_bench.emulator.parser import CONTROL_PATH
 from socratic_bench.emulator.runtime import OPERATIONS, Runtime
 from socratic_bench.emulator.settings import Settings
-from socratic_bench.emulator.wire import Answer, HttpRequest, response
 
 # What the service has besides, and the emulator does not play.
 UNPLAYED_OPERATIONS = {
@@ -32,6 +30,7 @@ UNPLAYED_OPERATIONS = {
     r"POST /guardrail/[^/]+/version/[^/]+/apply": "ApplyGuardrail",
     r"POST /guardrail-checks/invoke": "InvokeGuardrailChecks",
 }
+CONTROL_PATH = "/_emulator/"
 LISTED_REQUESTS = 10_000
 MOST_FAULTS = 1000
 MODEL_ID_LENGTH = 256
@@ -94,7 +93,7 @@ class Service:
     def _route(
         self, request: HttpRequest, outcome: Outcome, segments: list[str], query: str
     ) -> None:
-        if b"authorization" not in request.headers and "X-Amz-Signature=" not in query:
+        if "authorization" not in request.headers and "X-Amz-Signature=" not in query:
             raise ServiceError(
                 403, "MissingAuthenticationTokenException", "Missing Authentication Token"
             )

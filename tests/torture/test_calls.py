@@ -19,7 +19,7 @@ from zlib import crc32
 
 import pytest
 
-from socratic_bench.emulator.stream import event
+from socratic_bench.emulator.answers import event
 from tests.command import CLAUDE, OPENING, ROOT, Outcome, account, assert_valid, daily, run
 from tests.fakes import FakeBedrock, Said, Script, Sent, answer, refusal, scored
 from tests.in_process import played
