@@ -69,7 +69,7 @@ class OwnedClock:
 
     def emulator(self, settings: Settings) -> Emulator:
         """One, whose time this is."""
-        return Emulator(settings, clock=lambda: self.now_s, wait=self._wait_until)
+        return Emulator(settings, clock=lambda: self.now_s, wait=self._wait_for)
 
     def cancel_token(self) -> CancelToken:
         """For one run at that emulator."""
@@ -82,10 +82,10 @@ class OwnedClock:
             heapq.heappush(self._timers, timer)
             self._changed.notify()
 
-    def _wait_until(self, deadline_s: float, closing: threading.Event) -> None:
-        if deadline_s > self.now_s and not closing.is_set():
+    def _wait_for(self, seconds: float, closing: threading.Event) -> None:
+        if not closing.is_set():
             is_due = threading.Event()
-            self.call_later(deadline_s - self.now_s, is_due.set)
+            self.call_later(seconds, is_due.set)
             is_due.wait()
 
     def _wait(self, futures: Sequence["Future[Any]"], timeout_s: float | None) -> None:

@@ -28,14 +28,12 @@ LEAVING_S = 2.0
 # Headers that may not be repeated: a proxy in between could read another value.
 UNREPEATED = ("Host", "Origin", "Content-Length", "Transfer-Encoding")
 
-# Waits until a time of the clock, or until the event is set.
+# Waits for so many seconds of the clock, or until the event is set.
 Wait = Callable[[float, threading.Event], object]
 
 
-def _wait_until(deadline_s: float, closing: threading.Event) -> None:
-    wait_s = deadline_s - time.monotonic()
-    if wait_s > 0:
-        closing.wait(wait_s)
+def _wait_for(seconds: float, closing: threading.Event) -> None:
+    closing.wait(seconds)
 
 
 class Emulator:
@@ -52,7 +50,7 @@ class Emulator:
         port: int = 0,
         *,
         clock: Callable[[], float] = time.monotonic,
-        wait: Wait = _wait_until,
+        wait: Wait = _wait_for,
     ) -> None:
         self.settings = settings or Settings()
         self.clock = clock
@@ -278,7 +276,9 @@ class _Connection(BaseHTTPRequestHandler):
         """Send the pieces, each once its wait since the one before it is over."""
         for number, (wait_s, data) in enumerate(answer.pieces):
             due_s += wait_s
-            self._emulator.wait(due_s, self._emulator.closing)
+            left_s = due_s - self._emulator.clock()
+            if left_s > 0:
+                self._emulator.wait(left_s, self._emulator.closing)
             if number == 0 and answer.began is not None:
                 answer.began()
             self._send(data)
