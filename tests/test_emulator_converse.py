@@ -214,34 +214,39 @@ def test_what_was_served_is_echoed(bedrock):
         ),
         (
             {"messages": [{"role": "user"}]},
-            "Value null at 'messages.0.content' failed to satisfy constraint: Member must not be",
+            'Missing required parameter in messages[0]: "content"',
         ),
         (
             {"messages": [{"role": "user", "content": [{"text": 5}]}]},
-            "The value at 'messages.0.content.0.text' is not a string",
+            "Invalid type for parameter messages[0].content[0].text",
         ),
         (
             {"messages": [{"role": "user", "content": [{"text": "a", **CACHE}]}]},
-            "The ContentBlock object at 'messages.0.content.0' must hold exactly one of: text, ",
+            "Invalid number of parameters set for tagged union structure messages[0].content[0]",
         ),
-        ({"messages": [{"role": "user", "content": [{}]}]}, "must hold exactly one of"),
-        ({"messages": {}}, "The value at 'messages' is not a list"),
-        ({"messages": ["hello"]}, "The value at 'messages.0' is not an object"),
-        ({"inferenceConfig": {"topK": 5}}, "The field 'inferenceConfig.topK' is not known"),
-        ({"inferenceConfig": {"maxTokens": 0}}, "value greater than or equal to 1"),
-        ({"inferenceConfig": {"maxTokens": 1.5}}, "is not an integer"),
-        ({"inferenceConfig": {"maxTokens": True}}, "is not an integer"),
+        ({"messages": [{"role": "user", "content": [{}]}]}, "Must set one of the following keys"),
+        ({"messages": {}}, "Invalid type for parameter messages,"),
+        ({"messages": ["hello"]}, "Invalid type for parameter messages[0],"),
+        ({"inferenceConfig": {"topK": 5}}, 'Unknown parameter in inferenceConfig: "topK"'),
+        ({"inferenceConfig": {"maxTokens": 0}}, "valid min value: 1"),
+        (
+            {"inferenceConfig": {"maxTokens": 1.5}},
+            "parameter inferenceConfig.maxTokens",
+        ),
         ({"inferenceConfig": {"temperature": 1.5}}, "value less than or equal to 1"),
         ({"inferenceConfig": {"temperature": float("nan")}}, "failed to satisfy constraint"),
-        ({"inferenceConfig": {"temperature": "hot"}}, "is not a number"),
-        ({"inferenceConfig": {"stopSequences": [""]}}, "length greater than or equal to 1"),
-        ({"system": [{"text": ""}]}, "length greater than or equal to 1"),
+        (
+            {"inferenceConfig": {"temperature": "hot"}},
+            "parameter inferenceConfig.temperature",
+        ),
+        ({"inferenceConfig": {"stopSequences": [""]}}, "valid min length: 1"),
+        ({"system": [{"text": ""}]}, "valid min length: 1"),
         ({"requestMetadata": {}}, "length greater than or equal to 1"),
         ({"requestMetadata": {"a": "*"}}, "regular expression pattern"),
         ({"requestMetadata": {"k" * 300: "v"}}, "length less than or equal to 256"),
-        ({"requestMetadata": []}, "is not an object"),
+        ({"requestMetadata": []}, "Invalid type for parameter requestMetadata"),
         ({"serviceTier": {"type": "cheap"}}, "enum value set: [priority, default, flex, reserved]"),
-        ({"toolConfig": {"tools": []}}, "'toolConfig.tools' failed to satisfy constraint"),
+        ({"toolConfig": {"tools": []}}, "Invalid length for parameter toolConfig.tools"),
         (
             {"toolConfig": {"tools": [{"toolSpec": {"name": "a b", "inputSchema": {"json": {}}}}]}},
             "'toolConfig.tools.0.toolSpec.name' failed to satisfy constraint",
@@ -252,7 +257,7 @@ def test_what_was_served_is_echoed(bedrock):
                     "tools": [{"toolSpec": {"name": "a", "strict": 1, "inputSchema": {"json": {}}}}]
                 }
             },
-            "is not a boolean",
+            "Invalid type for parameter toolConfig.tools[0].toolSpec.strict",
         ),
         (
             {
@@ -263,7 +268,7 @@ def test_what_was_served_is_echoed(bedrock):
                     }
                 ]
             },
-            "is not a base64 string",
+            "Member must be a base64 string",
         ),
     ],
 )

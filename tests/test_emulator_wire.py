@@ -140,20 +140,13 @@ def test_a_request_may_arrive_byte_by_byte(emulator):
         assert raw.answer()[0] == 200
 
 
-def test_a_chunked_body_is_put_together(emulator):
-    body = converse_body("What is a chunk?")
-    chunks = b"".join(
-        b"%x\r\n%b\r\n" % (7, body[at : at + 7]) for at in range(0, len(body) // 7 * 7, 7)
-    )
-    rest = body[len(body) // 7 * 7 :]
-    chunks += b"%x;extension=1\r\n%b\r\n0\r\n\r\n" % (len(rest), rest) if rest else b"0\r\n\r\n"
+def test_a_body_in_chunks_is_refused_with_what_to_do(emulator):
     with Raw(emulator.url) as raw:
-        raw.send(http(b"", "Transfer-Encoding: chunked"))
-        for at in range(0, len(chunks), 11):
-            raw.send(chunks[at : at + 11])
+        raw.send(http(b"", "Transfer-Encoding: chunked") + b"2\r\n{}\r\n0\r\n\r\n")
+        status, _, body = raw.answer()
 
-        assert raw.answer()[0] == 200
-    assert emulator.requests[-1].body == body
+    assert status == 411
+    assert json.loads(body) == {"message": "Send the body whole, with a Content-Length."}
 
 
 def test_a_client_that_waits_for_the_go_ahead_gets_it(emulator):
@@ -182,8 +175,6 @@ def test_a_body_of_twenty_megabytes_is_read():
         (b"nonsense\r\n\r\n", 400),
         (b"POST / HTTP/1.1\r\nContent-Length: many\r\n\r\n", 400),
         (b"POST / HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n", 413),
-        (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
-        (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFF\r\n", 413),
         (b"GET /" + b"x" * 70_000, 431),
     ],
 )
@@ -232,7 +223,7 @@ def test_the_inspection_shows_requests_takes_faults_and_forgets(emulator):
     assert json.loads(last["body"])["messages"][0]["content"] == [{"text": "Look?"}]
     assert orders == {"faults": 1}
     assert get(emulator.url, "/_emulator/requests") == []
-    assert get(emulator.url, "/_emulator/health") == {"status": "ok", "validation": True}
+    assert get(emulator.url, "/_emulator/health") == {"status": "ok"}
 
 
 @pytest.mark.parametrize(

@@ -51,11 +51,6 @@ class Runtime:
                 outcome.send_json({"inputTokens": self._count(model_id, body)})
             else:
                 self._converse(outcome, model_id, body)
-        except (KeyError, TypeError, AttributeError):
-            if self.validator.active:
-                raise
-            # The body has not been validated here.
-            raise invalid("The request's body is malformed.") from None
         except RecursionError:
             raise _unreadable("The body is nested too deeply.") from None
 

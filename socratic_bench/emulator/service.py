@@ -136,7 +136,7 @@ class Service:
         body: object = {}
         match request.method, page:
             case "GET", "health":
-                body = {"status": "ok", "validation": self._runtime.validator.active}
+                body = {"status": "ok"}
             case "GET", "pace":
                 body = self.settings.pace()
             case "GET", "requests":

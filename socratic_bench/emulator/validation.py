@@ -1,70 +1,106 @@
-"""Checks requests against the service model that botocore ships, read as a data file."""
+"""Checks requests against the service model that botocore ships.
 
-import gzip
-import json
-from collections.abc import Mapping
+botocore's validator checks types, unknown and missing members and lower bounds. Upper bounds, enums
+and patterns it leaves to the service, so they are checked here.
+"""
+
+import binascii
+import re
+from collections.abc import Iterator
 from functools import cache
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
-from socratic_bench.emulator.shapes import MismatchError, Shapes
+from botocore.loaders import Loader
+from botocore.model import ListShape, MapShape, ServiceModel, Shape, StructureShape
+from botocore.validate import ParamValidator
 
-MODEL_FOLDER = Path("bedrock-runtime", "2023-09-30")
+from socratic_bench.emulator.errors import ServiceError, invalid
+
+SERVICE = "bedrock-runtime"
+SHOWN_CHARACTERS = 100
 
 
 class Validator:
-    """The operations of a service model; without a model everything passes."""
+    """The operations of the service."""
 
-    def __init__(self, model: Mapping[str, Any] | None) -> None:
-        self.active = model is not None
-        self._inputs: dict[str, str] = {}
-        if model is not None:
-            self._model = model
-            self._shapes = Shapes(model["shapes"])
-            self._inputs = {
-                name: operation["input"]["shape"]
-                for name, operation in model["operations"].items()
-                if "input" in operation
-            }
-        self._good_ids: set[tuple[str, str]] = set()
+    def __init__(self) -> None:
+        self._service = ServiceModel(Loader().load_service_model(SERVICE, "service-2"), SERVICE)
 
     def check(self, operation: str, model_id: str, body: object) -> None:
         """Raise the service's error for an id or a body that breaks the operation's model."""
-        if operation not in self._inputs:
-            return
-        try:
-            if (operation, model_id) not in self._good_ids:
-                self._check_id(operation, model_id)
-            self._shapes.check(self._inputs[operation])(body)
-        except MismatchError as error:
-            raise error.as_service_error() from None
+        shape = self._service.operation_model(operation).input_shape
+        if shape is None or not isinstance(body, dict):
+            raise invalid("The value at 'body' is not an object. Send an object and try again.")
+        request = _without_nulls({**body, "modelId": model_id}, shape)
+        report = ParamValidator().validate(request, shape)
+        if report.has_errors():
+            raise _broken(report.generate_report())
+        if problem := next(_broken_constraints(request, shape, ()), None):
+            raise _broken(problem)
 
-    def _check_id(self, operation: str, model_id: str) -> None:
-        members = self._model["shapes"][self._inputs[operation]]["members"]
+
+def _broken(problem: str) -> ServiceError:
+    return invalid(f"1 validation error detected: {problem}")
+
+
+def _without_nulls(value: Any, shape: Shape) -> Any:  # noqa: ANN401 -- any JSON
+    """The same value without the members of structures that are null: they count as absent."""
+    if isinstance(shape, StructureShape) and isinstance(value, dict) and not _is_document(shape):
+        return {
+            name: _without_nulls(part, shape.members[name]) if name in shape.members else part
+            for name, part in value.items()
+            if part is not None
+        }
+    if isinstance(shape, ListShape) and isinstance(value, list):
+        return [_without_nulls(item, shape.member) for item in value]
+    if isinstance(shape, MapShape) and isinstance(value, dict):
+        return {name: _without_nulls(part, shape.value) for name, part in value.items()}
+    return value
+
+
+def _broken_constraints(value: Any, shape: Shape, path: tuple[str, ...]) -> Iterator[str]:  # noqa: ANN401
+    """What a value of the right type breaks, in the service's words."""
+    rules = shape.metadata
+    if rule := _broken_rule(value, shape.type_name, rules):
+        place = ".".join(path) or "body"
+        shown = str(value)[:SHOWN_CHARACTERS]
+        yield f"Value '{shown}' at '{place}' failed to satisfy constraint: Member must {rule}"
+    if isinstance(shape, StructureShape) and not _is_document(shape):
+        for name, part in value.items():
+            yield from _broken_constraints(part, shape.members[name], (*path, name))
+    elif isinstance(shape, ListShape):
+        for index, item in enumerate(value):
+            yield from _broken_constraints(item, shape.member, (*path, str(index)))
+    elif isinstance(shape, MapShape):
+        for name, part in value.items():
+            yield from _broken_constraints(name, shape.key, (*path, name))
+            yield from _broken_constraints(part, shape.value, (*path, name))
+
+
+def _broken_rule(value: Any, kind: str, rules: dict[str, Any]) -> str | None:  # noqa: ANN401
+    what, size = ("length", len(value)) if hasattr(value, "__len__") else ("value", value)
+    # Put so that NaN, which compares with nothing, fails, too.
+    if "max" in rules and not size <= rules["max"]:
+        return f"have {what} less than or equal to {rules['max']}"
+    if kind == "map" and size < rules.get("min", 0):
+        return f"have length greater than or equal to {rules['min']}"
+    if "enum" in rules and value not in rules["enum"]:
+        return f"satisfy enum value set: [{', '.join(rules['enum'])}]"
+    if "pattern" in rules and not re.fullmatch(rules["pattern"], value):
+        return f"satisfy regular expression pattern: {rules['pattern']}"
+    if kind == "blob":
         try:
-            self._shapes.check(members["modelId"]["shape"])(model_id)
-        except MismatchError as error:
-            error.path.append("modelId")
-            raise
-        self._good_ids.add((operation, model_id))
+            binascii.a2b_base64(value, strict_mode=True)
+        except ValueError:
+            return "be a base64 string"
+    return None
+
+
+def _is_document(shape: Shape) -> bool:
+    return bool(shape.metadata.get("document"))
 
 
 @cache
 def service_validator() -> Validator:
-    """A validator by the installed botocore, which is not imported; one that is off without it."""
-    spec = find_spec("botocore")
-    if spec is None or spec.origin is None:
-        return Validator(None)
-    return Validator(read_model(Path(spec.origin).parent / "data" / MODEL_FOLDER))
-
-
-def read_model(folder: Path) -> Mapping[str, Any] | None:
-    """Read the plain or the compressed file, whichever is there."""
-    plain, packed = folder / "service-2.json", folder / "service-2.json.gz"
-    model: Mapping[str, Any] | None = None
-    if plain.is_file():
-        model = json.loads(plain.read_bytes())
-    elif packed.is_file():
-        model = json.loads(gzip.decompress(packed.read_bytes()))
-    return model
+    """The validator of the installed botocore; reading its model takes a moment."""
+    return Validator()
