@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from socratic_bench.benchmarks.socratic.scenarios import lint
+from socratic_bench.benchmarks.socratic.scenarios import check as checker
 from socratic_bench.benchmarks.socratic.scenarios.loading import builtin_ids, load_builtin
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario
 
@@ -37,11 +37,11 @@ def builtin() -> list[Scenario]:
 
 def check(scenarios: Sequence[Scenario]) -> list[str]:
     """What each scenario should not say, in lines."""
-    return [": ".join(one) for one in lint.check(scenarios)]
+    return [": ".join(advice) for advice in checker.check(scenarios)]
 
 
 def unbalanced(scenarios: Sequence[Scenario]) -> list[str]:
-    return [": ".join(one) for one in lint.unbalanced(scenarios)]
+    return [": ".join(advice) for advice in checker.unbalanced(scenarios)]
 
 
 def write(folder: Path, text: str, name: str = "lesson.toml") -> Path:

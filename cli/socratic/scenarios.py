@@ -8,7 +8,7 @@ from ..arguments import Parser, parse_strictly
 from ..flags import add_switches
 
 if TYPE_CHECKING:
-    from socratic_bench.benchmarks.socratic.scenarios.checking import Checked, Report
+    from socratic_bench.benchmarks.socratic.scenarios.listing import Checked, Report
 
 
 def main(words: Sequence[str]) -> int:
@@ -56,8 +56,7 @@ def _list(*, quiet: bool) -> int:
 
 def _check(files: Sequence[str], *, quiet: bool) -> int:
     """Exit code 2 if there is anything to mend."""
-    from socratic_bench.benchmarks.socratic.scenarios.checking import check_files
-    from socratic_bench.benchmarks.socratic.scenarios.listing import ScenarioCheck
+    from socratic_bench.benchmarks.socratic.scenarios.listing import ScenarioCheck, check_files
     from socratic_bench.errors import ENDINGS
 
     from ..output import print_document

@@ -90,7 +90,7 @@ class SocraticBenchmark(Benchmark):
         return {field.path.partition(".")[0] for field in fields_in()}
 
     def check_files(self, files: Sequence[str]) -> "FileReport":
-        from socratic_bench.benchmarks.socratic.scenarios.checking import check_files
+        from socratic_bench.benchmarks.socratic.scenarios.listing import check_files
         from socratic_bench.ports.benchmark import FileReport
 
         if not files:

@@ -42,7 +42,7 @@ def _scenarios() -> tuple[str, ...]:
 
 
 def _scenarios_of(word: str) -> tuple[str, ...]:
-    from socratic_bench.benchmarks.socratic.scenarios.choosing import scenarios_of
+    from socratic_bench.benchmarks.socratic.scenarios.loading import scenarios_of
 
     return scenarios_of(word)
 

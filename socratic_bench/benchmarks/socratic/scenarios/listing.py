@@ -1,18 +1,114 @@
-"""What `socratic-runner scenarios` prints: the list of scenarios, or what the checker found."""
+"""The documents of `socratic-runner scenarios`: the list of scenarios, or the checker's report."""
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from socratic_bench.benchmarks.socratic.scenarios.checking import Checked, Report
-from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario, own_sentences
+from socratic_bench.benchmarks.socratic.scenarios.check import check, unbalanced
+from socratic_bench.benchmarks.socratic.scenarios.loading import (
+    builtin_ids,
+    load_builtin,
+    load_file,
+)
+from socratic_bench.benchmarks.socratic.scenarios.scenario import (
+    AGES,
+    CUSTOM,
+    FAMILIES,
+    Scenario,
+    own_sentences,
+)
 from socratic_bench.documents.document import Count, Document, Sha256
-from socratic_bench.errors import shorten
+from socratic_bench.errors import UsageError, Words, shorten, to_text
 from socratic_bench.types import doc
 
 
+class Checked(Struct, frozen=True, kw_only=True):
+    """A scenario and its problems. `file` is `None` if it is built in, `scenario` if unusable."""
+
+    file: str | None
+    scenario: Scenario | None
+    problems: tuple[Words, ...]
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        return tuple(map(to_text, self.problems))
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """Everything that was checked. `problems` are those of several scenarios together.
+
+    Counts are of usable scenarios, without the one for any prompt.
+    """
+
+    checked: tuple[Checked, ...]
+    problems: tuple[str, ...]
+
+    @property
+    def n_problems(self) -> int:
+        return len(self.problems) + sum(len(entry.problems) for entry in self.checked)
+
+    @property
+    def families(self) -> dict[str, int]:
+        counts = Counter(scenario.family for scenario in self._counted())
+        return {family: counts[family] for family in FAMILIES}
+
+    @property
+    def ages(self) -> dict[str, int]:
+        counts = Counter(scenario.age for scenario in self._counted())
+        return {age: counts[age] for age in AGES}
+
+    @property
+    def subjects(self) -> dict[str, int]:
+        return dict(sorted(Counter(scenario.subject for scenario in self._counted()).items()))
+
+    def _counted(self) -> list[Scenario]:
+        scenarios = [entry.scenario for entry in self.checked if entry.scenario is not None]
+        return [scenario for scenario in scenarios if scenario.id != CUSTOM]
+
+
+def check_files(files: Sequence[str]) -> Report:
+    """Check the built-in scenarios, and these files along with them.
+
+    Only the built-in set has to be balanced over families, ages and subjects.
+    """
+    builtin = [load_builtin(name) for name in builtin_ids()]
+    loaded = [(file, *_load(file)) for file in files]
+    usable = [(file, scenario) for file, scenario, _ in loaded if scenario is not None]
+    scenarios = [*builtin, *(scenario for _, scenario in usable)]
+    sources = [*(None for _ in builtin), *(file for file, _ in usable)]
+    advice = [*check(scenarios, files=sources), *unbalanced(builtin)]
+    n_by_id = Counter(scenario.id for scenario in scenarios)
+
+    def advice_on(scenario: Scenario) -> tuple[str, ...]:
+        """Advice on a scenario that has its id to itself; other advice concerns several."""
+        lines = (f"{name}: {text}" for name, text in advice if name == scenario.id)
+        return tuple(lines) if n_by_id[scenario.id] == 1 else ()
+
+    checked = [
+        Checked(file=None, scenario=scenario, problems=advice_on(scenario)) for scenario in builtin
+    ]
+    checked += [
+        Checked(
+            file=file, scenario=scenario, problems=advice_on(scenario) if scenario else mistakes
+        )
+        for file, scenario, mistakes in loaded
+    ]
+    together = tuple(f"{name}: {text}" for name, text in advice if n_by_id[name] != 1)
+    return Report(checked=tuple(checked), problems=together)
+
+
+def _load(file: str) -> tuple[Scenario | None, tuple[Words, ...]]:
+    """The scenario of a file, or the mistakes in it."""
+    try:
+        return load_file(file), ()
+    except UsageError as error:
+        return None, (*error.sentences,)
+
+
 class DrawnOut(Struct, frozen=True, kw_only=True):
-    """A thought that good questions bring to light."""
+    """An insight that good questions lead to."""
 
     insight: Annotated[str, doc("what the student can come to see")]
 
@@ -30,7 +126,7 @@ class ScenarioRow(Struct, frozen=True, kw_only=True):
     n_openings: Annotated[Count, doc("openings to choose from")]
     n_replies: Annotated[Count, doc("sentences of its own of a scripted student")]
     language: Annotated[str, doc("BCP 47 tag of the language that it is held in")]
-    draws_out: Annotated[list[DrawnOut], doc("what good questions bring to light")]
+    draws_out: Annotated[list[DrawnOut], doc("what good questions let the student see")]
     closes_after: Annotated[Count | None, doc("the tutor's turns after which the student leaves")]
     sha256: Annotated[Sha256, doc("fingerprint of the file")]
 
@@ -61,7 +157,7 @@ class ScenarioList(Document, frozen=True, kw_only=True):
 
 
 class CheckedRow(Struct, frozen=True, kw_only=True):
-    """What the checker found in one scenario."""
+    """The checker's report on one scenario."""
 
     id: Annotated[str | None, doc("its name; null if the file cannot be used")]
     file: Annotated[str | None, doc("path of the file; null if it is built in")]
@@ -80,13 +176,13 @@ class CheckedRow(Struct, frozen=True, kw_only=True):
 
 
 class ScenarioCheck(Document, frozen=True, kw_only=True):
-    """What the checker found in scenarios."""
+    """The checker's report."""
 
     kind: Literal["scenario_check"] = "scenario_check"
-    ok: Annotated[bool, doc("whether there is nothing to mend")]
+    ok: Annotated[bool, doc("whether there are no problems")]
     n_problems: Annotated[Count, doc("problems in all")]
-    scenarios: Annotated[list[CheckedRow], doc("what was found in each")]
-    problems: Annotated[list[str], doc("what no single scenario is to blame for")]
+    scenarios: Annotated[list[CheckedRow], doc("the problems of each")]
+    problems: Annotated[list[str], doc("problems of several scenarios together")]
     families: Annotated[dict[str, Count], doc("scenarios by family, custom left out")]
     ages: Annotated[dict[str, Count], doc("scenarios by the student's age")]
     subjects: Annotated[dict[str, Count], doc("scenarios by subject")]
@@ -96,7 +192,7 @@ class ScenarioCheck(Document, frozen=True, kw_only=True):
         return cls(
             ok=not report.n_problems,
             n_problems=report.n_problems,
-            scenarios=[CheckedRow.of(one) for one in report.checked],
+            scenarios=[CheckedRow.of(entry) for entry in report.checked],
             problems=list(shorten(report.problems)),
             families=report.families,
             ages=report.ages,
