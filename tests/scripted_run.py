@@ -73,7 +73,8 @@ def ending(result: RunResult, out: Path) -> Ending:
     raw = {key for key in kept if key.startswith("raw/")}
     assert breaches("run", document) == []
     for key in raw:
-        assert breaches("turn" if "/turn_" in key else "judge", kept[key]) == []
+        kind = next((kind for kind in ("turn", "closing_verdict") if f"/{kind}" in key), "judge")
+        assert breaches(kind, kept[key]) == []
     turns = {
         f"raw/runs/{result.run_id}/turn_{index:03d}.json" for index in range(len(result.turns))
     }

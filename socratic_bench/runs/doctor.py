@@ -1,4 +1,7 @@
-"""What was found, as the document that tells it."""
+"""The doctor: checks what runs need before they are played, all of it at once.
+
+Credentials, stores and quotas are looked at, and each model is called once in its own role.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -35,137 +38,10 @@ from socratic_bench.models.providers import load_provider
 from socratic_bench.ports.provider import Quota
 from socratic_bench.redaction import redact
 from socratic_bench.runs.context import SteadyClock
-from socratic_bench.runs.doctor_calls import PATIENCE_S, CalledTarget, Target, ask, distinct
-from socratic_bench.runs.doctor_checks import look_at_bucket, look_at_folder, n_throttled, readings
+from socratic_bench.runs.doctor_calls import PATIENCE_S, Target, TargetCall, call_target, distinct
+from socratic_bench.runs.doctor_checks import call_checks, check_bucket, check_folder, n_throttled
 from socratic_bench.runs.services import Services
 from socratic_bench.settings import CoreConfig
-
-
-class Report(Struct, frozen=True, kw_only=True):
-    """`checks` are of accounts and stores; `models` what each target's call showed; `quotas` are by
-    the target's place among them. `error` is what ended it early.
-    """
-
-    checks: Sequence[CheckResult]
-    models: Sequence[tuple[CalledTarget, Sequence[CheckResult]]]
-    quotas: Mapping[int, Quota]
-    duration_s: float
-    error: BenchError | None
-    max_cost_usd: float | None
-
-
-def document_of(report: Report, *, call: Callable[[str], str]) -> DoctorDocument:
-    """The document, in which settings are called as `call` does."""
-    checks = [_entry(finding, call) for finding in report.checks]
-    models = [
-        _model(asked, [_entry(one, call) for one in found], report.quotas.get(number))
-        for number, (asked, found) in enumerate(report.models)
-    ]
-    counts = Counter(one.status for one in checks)
-    counts.update(one.status for model in models for one in model.checks)
-    error = _early_end(report)
-    if error is not None:
-        error.call_settings(call)
-    costs = [model.cost_usd for model in models]
-    return DoctorDocument(
-        status=_status(counts, error),
-        n_ok=counts["ok"],
-        n_warnings=counts["warning"],
-        n_unknown=counts["unknown"],
-        n_failed=counts["failed"],
-        checks=checks,
-        models=models,
-        cost_usd=None if None in costs else round(sum(one or 0.0 for one in costs), USD_PLACES),
-        max_cost_usd=report.max_cost_usd,
-        billed=any(not asked.target.config.offline for asked, _ in report.models),
-        duration_seconds=round(report.duration_s, 3),
-        error=ErrorEntry.of(error) if error else None,
-    )
-
-
-def _early_end(report: Report) -> BenchError | None:
-    """What ended the look, or left a model unasked, in words that are about a look."""
-    unasked = (asked.error for asked, _ in report.models if asked.error)
-    budget = next((error for error in unasked if error.end_reason == "budget"), None)
-    error = report.error or budget
-    if error is None:
-        return None
-    told = error.copied()
-    if error.end_reason == "budget":
-        told.hint = Problem.of("Raise {max_cost_usd}.")
-    elif error.end_reason == "deadline":
-        told.sentences = ("The deadline passed before everything was looked at.",)
-        told.hint = Problem.of("Raise {deadline_s}.")
-    return told
-
-
-def _status(
-    counts: Mapping[CheckStatus, int], error: BenchError | None
-) -> Literal["ok", "failed", "incomplete"]:
-    if counts["failed"]:
-        return "failed"
-    return "incomplete" if error else "ok"
-
-
-def _entry(finding: CheckResult, call: Callable[[str], str]) -> CheckEntry:
-    hint = redact(to_text(finding.hint, call)) if finding.hint else None
-    return CheckEntry.of(finding, hint=hint)
-
-
-def _model(asked: CalledTarget, checks: list[CheckEntry], quota: Quota | None) -> TargetEntry:
-    target, answer = asked.target, asked.completion
-    usage = answer.usage if answer else None
-    cost_usd = asked.cost_usd
-    return TargetEntry(
-        model_id=target.model_id,
-        roles=[*target.roles],
-        region=target.config.region,
-        service_tier=target.asked.tier,
-        served_tier=answer.served_tier if answer else None,
-        status=_worst(checks),
-        latency_ms=round(answer.latency_ms, 1) if answer else None,
-        n_requests=len(asked.attempts),
-        n_throttled=n_throttled(asked),
-        input_tokens=usage.input_tokens if usage else None,
-        output_tokens=usage.output_tokens if usage else None,
-        cost_usd=to_places(cost_usd, USD_PLACES),
-        capabilities=_capabilities(asked),
-        quota=_quota(asked, quota),
-        checks=checks,
-    )
-
-
-def _worst(checks: Sequence[CheckEntry]) -> CheckStatus:
-    """Whether it answers; prices and quotas that are not known say nothing against a model."""
-    answer = checks[0].status
-    if answer != "ok":
-        return answer
-    return "warning" if any(one.status == "warning" for one in checks) else "ok"
-
-
-def _capabilities(asked: CalledTarget) -> dict[str, Capability]:
-    """Of what the table has, the call shows as much as it asked for."""
-    request = asked.target.request
-    unasked = [] if request.tool else ["forced_tool", "streamed_tools"]
-    unasked += ["temperature"] if request.temperature_if_taken is None else []
-    return {
-        name: Capability(table=known, found=now if known and name not in unasked else None)
-        for name, (known, now) in asked.capabilities.items()
-    }
-
-
-def _quota(asked: CalledTarget, quota: Quota | None) -> QuotaEntry | None:
-    if quota is None:
-        return None
-    return QuotaEntry(
-        requests_per_minute=quota.requests_per_minute,
-        tokens_per_minute=quota.tokens_per_minute,
-        target_rpm=asked.target.target_rpm,
-        target_tpm=asked.target.target_tpm,
-    )
-
-
-# Looks at all of it at once, and sums up what was found.
 
 Result = TypeVar("Result")
 Look = tuple[CheckName, str, "Future[list[CheckResult]]"]
@@ -178,6 +54,24 @@ ENDING_S = 1.0
 UNREACHED = ("connection", "connection_lost", "tls", "invalid_endpoint")
 
 
+class Report(Struct, frozen=True, kw_only=True):
+    """What the doctor has found.
+
+    Attributes:
+        checks: those of accounts, regions, stores and quotas.
+        models: each target's call, with what it showed.
+        quotas: by the target's place among the models.
+        error: what ended the look early.
+    """
+
+    checks: Sequence[CheckResult]
+    models: Sequence[tuple[TargetCall, Sequence[CheckResult]]]
+    quotas: Mapping[int, Quota]
+    duration_s: float
+    error: BenchError | None
+    max_cost_usd: float | None
+
+
 def diagnose(
     targets: Sequence[Target],
     *,
@@ -187,25 +81,30 @@ def diagnose(
     max_cost_usd: float | None = None,
     call: Callable[[str], str] = str,
 ) -> DoctorDocument:
-    """Look at the accounts of the targets, the stores of these configurations, and every target by
-    one call, all at once.
+    """Check the accounts of the targets, the given stores, and every target by one call.
 
-    `services` are those of the runs that follow, which begin with what is learnt here; if they have
-    a spending limit, it counts, and else `max_cost_usd`, for these calls alone. `cancel_token` ends
-    it early: the document then says what was found by then. Settings are called as `call` does.
-    What goes wrong is told by the document; only defects are raised.
+    Whatever goes wrong is in the document; only defects are raised.
+
+    Args:
+        targets: the models to call.
+        stores: configurations whose output folder and bucket are checked.
+        services: those of runs that follow, which then know what was learnt here. Their spending
+            limit holds, if they have one.
+        cancel_token: ends the look early; the document has what was found by then.
+        max_cost_usd: the most that these calls may cost, if the services have no limit.
+        call: turns a setting's name into what messages call it.
     """
     token = cancel_token or (services.cancel_token.sibling() if services else CancelToken())
     with ExitStack() as stack:
         if services is None:
             services = stack.enter_context(Services(monotonic_s=token.monotonic_s))
         stack.enter_context(services.cancel_token.parent_of(token))
-        found = _Diagnosis(distinct(targets), services, token, max_cost_usd)
-        return document_of(found.report(stores), call=call)
+        diagnosis = _Diagnosis(distinct(targets), services, token, max_cost_usd)
+        return document_of(diagnosis.report(stores), call=call)
 
 
 class _Diagnosis:
-    """All that is looked at, each in a thread."""
+    """Everything that is looked at, each thing in a thread of its own."""
 
     def __init__(
         self,
@@ -225,23 +124,25 @@ class _Diagnosis:
         self._begun_s = token.monotonic_s()
 
     def report(self, stores: Sequence[CoreConfig]) -> Report:
-        """Everything is begun before anything is waited for."""
-        asked = [self._submit(self._ask, n, one) for n, one in enumerate(self._targets)]
-        looks = [*self._accounts(), *self._places(stores)]
+        """Begin everything, then wait for all results."""
+        calls = [self._submit(self._ask, n, target) for n, target in enumerate(self._targets)]
+        looks = [*self._account_checks(), *self._store_checks(stores)]
         quotas = [
             (group, self._submit(_quotas, group)) for group in _grouped(self._targets, _location)
         ]
-        answers = [self._answer(n, future) for n, future in enumerate(asked)]
+        answers = [self._answer(n, future) for n, future in enumerate(calls)]
         checks = [*_regions(answers)]
         for check, subject, future in looks:
-            checks += self._found(check, subject, future)
-        told: dict[int, Quota] = {}
+            checks += self._checks(check, subject, future)
+        quota_of: dict[int, Quota] = {}
         for group, quota in quotas:
-            checks += self._of_quotas(group, quota, told)
+            checks += self._of_quotas(group, quota, quota_of)
         return Report(
-            checks=sorted(checks, key=lambda one: ORDER.index(one.check)),
-            models=[(one, readings(one, told.get(n))) for n, one in enumerate(answers)],
-            quotas=told,
+            checks=sorted(checks, key=lambda result: ORDER.index(result.check)),
+            models=[
+                (answer, call_checks(answer, quota_of.get(n))) for n, answer in enumerate(answers)
+            ],
+            quotas=quota_of,
             duration_s=self._token.monotonic_s() - self._begun_s,
             error=self._token.error,
             max_cost_usd=self._max_cost_usd,
@@ -250,22 +151,22 @@ class _Diagnosis:
     def _submit(self, work: Callable[..., Any], *given: object) -> "Future[Any]":
         return start_thread(partial(work, *given))
 
-    def _accounts(self) -> Iterator[Look]:
+    def _account_checks(self) -> Iterator[Look]:
         for group in _grouped(self._targets, _account):
             config = group[0].config
             yield "credentials", config.provider, self._submit(_identities, config)
 
-    def _places(self, stores: Sequence[CoreConfig]) -> Iterator[Look]:
-        for group in _grouped(stores, lambda one: one.output_dir):
+    def _store_checks(self, stores: Sequence[CoreConfig]) -> Iterator[Look]:
+        for group in _grouped(stores, lambda config: config.output_dir):
             if folder := group[0].output_dir:
-                yield "folder", folder, self._submit(list, look_at_folder(group[0]))
+                yield "folder", folder, self._submit(list, check_folder(group[0]))
         for group in _grouped(stores, _bucket):
             if bucket := group[0].s3_bucket:
-                look = look_at_bucket(group[0], str(ULID()), self._token.sleep)
+                look = check_bucket(group[0], str(ULID()), self._token.sleep)
                 yield "bucket_write", f"s3://{bucket}", self._submit(list, look)
 
-    def _ask(self, number: int, target: Target) -> CalledTarget:
-        return ask(
+    def _ask(self, number: int, target: Target) -> TargetCall:
+        return call_target(
             target,
             number,
             services=self._services,
@@ -274,45 +175,48 @@ class _Diagnosis:
             limit=self._limit,
         )
 
-    def _answer(self, number: int, future: "Future[CalledTarget]") -> CalledTarget:
+    def _answer(self, number: int, future: "Future[TargetCall]") -> TargetCall:
         try:
-            return self._waited(future)
+            return self._result(future)
         except BenchError as error:
             # Its call ends, too, and tells what it may have cost.
             wait([future], ENDING_S)
             return (
                 future.result()
                 if future.done()
-                else CalledTarget(target=self._targets[number], error=error)
+                else TargetCall(target=self._targets[number], error=error)
             )
 
-    def _found(
+    def _checks(
         self, check: CheckName, subject: str, future: "Future[list[CheckResult]]"
     ) -> list[CheckResult]:
-        """What was found, or that it was not waited for."""
+        """The results of a look, or one that says that it was not waited for."""
         try:
-            return self._waited(future)
+            return self._result(future)
         except BenchError as error:
-            return [_unseen(check, subject, error)]
+            return [_unchecked(check, subject, error)]
 
     def _of_quotas(
-        self, group: Sequence[Target], future: "Future[Mapping[str, Quota]]", told: dict[int, Quota]
+        self,
+        group: Sequence[Target],
+        future: "Future[Mapping[str, Quota]]",
+        quota_of: dict[int, Quota],
     ) -> list[CheckResult]:
         region = group[0].config.region or ""
         try:
-            quotas = self._waited(future)
+            quotas = self._result(future)
         except Stopped as error:
-            return [_unseen("quota", region, error)]
+            return [_unchecked("quota", region, error)]
         except BenchError as error:
             return [CheckResult.of("quota", "unknown", region, error)]
         for number, target in enumerate(self._targets):
             if target in group and target.model_id in quotas:
-                told[number] = quotas[target.model_id]
+                quota_of[number] = quotas[target.model_id]
         return []
 
-    def _waited(self, future: "Future[Result]") -> Result:
-        """Its result, or `Stopped` where it takes too long: credentials may come by a program that
-        hangs.
+    def _result(self, future: "Future[Result]") -> Result:
+        """The future's result. Raises `Stopped` after `LOOK_S`: a program that gives credentials
+        may hang.
         """
         try:
             return self._token.result(future, LOOK_S)
@@ -320,10 +224,10 @@ class _Diagnosis:
             raise Stopped(f"No answer within {LOOK_S:g} s.", end_reason="deadline") from error
 
 
-def _unseen(check: CheckName, subject: str, error: BenchError) -> CheckResult:
-    said = "it was not looked at to the end"
+def _unchecked(check: CheckName, subject: str, error: BenchError) -> CheckResult:
+    message = "it was not looked at to the end"
     return CheckResult(
-        check=check, status="unknown", subject=subject, message=said, code=error.code
+        check=check, status="unknown", subject=subject, message=message, code=error.code
     )
 
 
@@ -337,24 +241,24 @@ def _quotas(group: Sequence[Target]) -> Mapping[str, Quota]:
     return load_provider(config.provider).quotas(config, names)
 
 
-def _regions(answers: Sequence[CalledTarget]) -> Iterator[CheckResult]:
-    for group in _grouped(answers, lambda one: one.target.config.region):
+def _regions(answers: Sequence[TargetCall]) -> Iterator[CheckResult]:
+    for group in _grouped(answers, lambda answer: answer.target.config.region):
         region = group[0].target.config.region
         if region is not None:
             yield _region(region, group)
 
 
-def _region(region: str, answers: Sequence[CalledTarget]) -> CheckResult:
-    """Whether the service is reached where models are called: who refuses is there, too."""
-    errors = [one.error for one in answers if isinstance(one.error, ModelError)]
+def _region(region: str, answers: Sequence[TargetCall]) -> CheckResult:
+    """Whether the service answers in a region; one that refuses a request answers, too."""
+    errors = [answer.error for answer in answers if isinstance(answer.error, ModelError)]
     unreached = [error for error in errors if error.code in UNREACHED]
     of_service = [error for error in errors if error.end_reason != "credentials"]
     if len(unreached) == len(answers):
         return CheckResult.of("region", "failed", region, unreached[0])
-    is_there = any(one.completion for one in answers) or len(of_service) > len(unreached)
-    said = "the service answers" if is_there else "no model could be asked"
+    is_there = any(answer.completion for answer in answers) or len(of_service) > len(unreached)
+    message = "the service answers" if is_there else "no model could be asked"
     status: CheckStatus = "ok" if is_there else "unknown"
-    return CheckResult(check="region", status=status, subject=region, message=said)
+    return CheckResult(check="region", status=status, subject=region, message=message)
 
 
 def _account(target: Target) -> tuple[Hashable, ...]:
@@ -371,8 +275,121 @@ def _bucket(config: CoreConfig) -> Hashable:
 
 
 def _grouped(items: Iterable[Any], key: Callable[[Any], Hashable]) -> list[list[Any]]:
-    """The items of each key, in the order in which the keys come."""
+    """Group items by a key; groups stand in the order of their first items."""
     groups: dict[Hashable, list[Any]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)
     return [*groups.values()]
+
+
+def document_of(report: Report, *, call: Callable[[str], str]) -> DoctorDocument:
+    """The document of a report; `call` turns a setting's name into what messages call it."""
+    checks = [_entry(result, call) for result in report.checks]
+    models = [
+        _model(target_call, [_entry(result, call) for result in results], report.quotas.get(number))
+        for number, (target_call, results) in enumerate(report.models)
+    ]
+    counts = Counter(check.status for check in checks)
+    counts.update(check.status for model in models for check in model.checks)
+    error = _early_end(report)
+    if error is not None:
+        error.call_settings(call)
+    costs = [model.cost_usd for model in models]
+    return DoctorDocument(
+        status=_status(counts, error),
+        n_ok=counts["ok"],
+        n_warnings=counts["warning"],
+        n_unknown=counts["unknown"],
+        n_failed=counts["failed"],
+        checks=checks,
+        models=models,
+        cost_usd=None if None in costs else round(sum(cost or 0.0 for cost in costs), USD_PLACES),
+        max_cost_usd=report.max_cost_usd,
+        billed=any(not target_call.target.config.offline for target_call, _ in report.models),
+        duration_seconds=round(report.duration_s, 3),
+        error=ErrorEntry.of(error) if error else None,
+    )
+
+
+def _early_end(report: Report) -> BenchError | None:
+    """What ended the look, or left a model uncalled, in words about a look."""
+    errors = (target_call.error for target_call, _ in report.models if target_call.error)
+    budget = next((error for error in errors if error.end_reason == "budget"), None)
+    error = report.error or budget
+    if error is None:
+        return None
+    copied = error.copied()
+    if error.end_reason == "budget":
+        copied.hint = Problem.of("Raise {max_cost_usd}.")
+    elif error.end_reason == "deadline":
+        copied.sentences = ("The deadline passed before everything was looked at.",)
+        copied.hint = Problem.of("Raise {deadline_s}.")
+    return copied
+
+
+def _status(
+    counts: Mapping[CheckStatus, int], error: BenchError | None
+) -> Literal["ok", "failed", "incomplete"]:
+    if counts["failed"]:
+        return "failed"
+    return "incomplete" if error else "ok"
+
+
+def _entry(result: CheckResult, call: Callable[[str], str]) -> CheckEntry:
+    hint = redact(to_text(result.hint, call)) if result.hint else None
+    return CheckEntry.of(result, hint=hint)
+
+
+def _model(target_call: TargetCall, checks: list[CheckEntry], quota: Quota | None) -> TargetEntry:
+    target, answer = target_call.target, target_call.completion
+    usage = answer.usage if answer else None
+    cost_usd = target_call.cost_usd
+    return TargetEntry(
+        model_id=target.model_id,
+        roles=[*target.roles],
+        region=target.config.region,
+        service_tier=target.tier.tier,
+        served_tier=answer.served_tier if answer else None,
+        status=_worst(checks),
+        latency_ms=round(answer.latency_ms, 1) if answer else None,
+        n_requests=len(target_call.attempts),
+        n_throttled=n_throttled(target_call),
+        input_tokens=usage.input_tokens if usage else None,
+        output_tokens=usage.output_tokens if usage else None,
+        cost_usd=to_places(cost_usd, USD_PLACES),
+        capabilities=_capabilities(target_call),
+        quota=_quota(target_call, quota),
+        checks=checks,
+    )
+
+
+def _worst(checks: Sequence[CheckEntry]) -> CheckStatus:
+    """The status of a model. Unknown prices and quotas do not count against it."""
+    answer = checks[0].status
+    if answer != "ok":
+        return answer
+    return "warning" if any(check.status == "warning" for check in checks) else "ok"
+
+
+def _capabilities(target_call: TargetCall) -> dict[str, Capability]:
+    """What the table says of the model, and what the call showed of that, as far as it asked."""
+    request = target_call.target.request
+    untried = [] if request.tool else ["forced_tool", "streamed_tools"]
+    untried += ["temperature"] if request.temperature_if_taken is None else []
+    return {
+        name: Capability(
+            table=in_table, found=is_taken if in_table and name not in untried else None
+        )
+        for name, (in_table, is_taken) in target_call.capabilities.items()
+    }
+
+
+def _quota(target_call: TargetCall, quota: Quota | None) -> QuotaEntry | None:
+    if quota is None:
+        return None
+    return QuotaEntry(
+        requests_per_minute=quota.requests_per_minute,
+        tokens_per_minute=quota.tokens_per_minute,
+        target_rpm=target_call.target.target_rpm,
+        target_tpm=target_call.target.target_tpm,
+    )

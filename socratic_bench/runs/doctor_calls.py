@@ -1,14 +1,13 @@
-"""What is looked at: models, each in the role, region and tier in which it will be called."""
+"""What the doctor calls: each model once, in the role, region and tier in which runs call it."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from socratic_bench.catalogue.prices import PricingTier, builtin_prices
+from socratic_bench.catalogue.prices import PriceTable, PricingTier, builtin_prices
 from socratic_bench.documents.cost import attempt_usd, billed_tier, call_cost
 from socratic_bench.errors import BenchError
 from socratic_bench.generation import MIN_THINKING_TOKENS, GenerateConfig
@@ -27,13 +26,13 @@ from socratic_bench.settings import CoreConfig
 from socratic_bench.turns import Dimension, Rubric
 from socratic_bench.types import JUDGE, Attempt, CallKey, Completion, Message, Request, Role
 
-if TYPE_CHECKING:
-    from socratic_bench.catalogue.prices import PriceTable
-
-
+# A model that is not throttled answers so few tokens in a second or two.
+MAX_ATTEMPTS = 3
+CALL_TIMEOUT_S = 45.0
+PATIENCE_S = 60.0
 MAX_TOKENS = 16  # the least that every model takes
 JUDGE_MAX_TOKENS = 128  # a verdict by the rubric below, whole
-ASKED = "Say yes."
+PROMPT = "Say yes."
 CODE = "0123456789abcdef"
 # As short as a rubric can be, so that the call costs next to nothing.
 RUBRIC = Rubric(
@@ -51,13 +50,12 @@ class Target(Struct, frozen=True, kw_only=True):
 
     Attributes:
         config: of the run: connection, region, and the settings of the model under test.
-        model_id: who is asked.
-        roles: the parts that it plays by one and the same request.
-        tested: the role whom the settings of a call are for.
+        model_id: the model to call.
+        roles: the roles in which it gets this request.
+        tested: the role of the model under test.
         request: the shortest that shows what the role's calls need.
         prices: the user's own; `None` leaves the built-in ones.
-        target_rpm, target_tpm: requests and tokens that are to be sent in a minute; `None`: no
-            bound was given.
+        target_rpm, target_tpm: rate targets, in requests and tokens a minute; `None` without.
     """
 
     config: CoreConfig
@@ -65,7 +63,7 @@ class Target(Struct, frozen=True, kw_only=True):
     roles: tuple[Role, ...]
     tested: Role
     request: Request
-    prices: "PriceTable | None" = None
+    prices: PriceTable | None = None
     target_rpm: float | None = None
     target_tpm: float | None = None
 
@@ -74,98 +72,19 @@ class Target(Struct, frozen=True, kw_only=True):
         return self.roles[0]
 
     @property
-    def asked(self) -> PricingTier:
-        """The tier that the call is asked for in."""
+    def tier(self) -> PricingTier:
+        """The service tier that is requested."""
         generation = self.request.config
         return PricingTier(generation.service_tier, generation.latency_profile)
 
 
-def targets_of(plan: Plan) -> list[Target]:
-    """The models of a run that is prepared, each in its role."""
-    return [
-        Target(
-            config=plan.config,
-            model_id=model_id,
-            roles=(role,),
-            tested=plan.benchmark.parts.tested,
-            request=_request(plan.benchmark, role, plan.config),
-            prices=plan.prices,
-        )
-        for role, asked in plan.requested_models.items()
-        for model_id in asked
-    ]
-
-
-def distinct(targets: Sequence[Target]) -> list[Target]:
-    """Each once, whatever the number of runs that need it; models under test come first."""
-    found: list[Target] = []
-    for target in targets:
-        asked = _identity(target)
-        same = next((n for n, one in enumerate(found) if _identity(one) == asked), None)
-        if same is None:
-            found.append(target)
-        else:
-            roles = dict.fromkeys((*found[same].roles, *target.roles))
-            found[same] = replace(found[same], roles=tuple(roles))
-    return sorted(found, key=lambda one: one.role != one.tested)
-
-
-def _identity(target: Target) -> tuple[object, ...]:
-    """Of a sampling it counts that there is one, and not which."""
-    config, asked = target.config, target.request.config
-    sampled = replace(
-        asked,
-        temperature=None if asked.temperature is None else 1.0,
-        top_p=None if asked.top_p is None else 1.0,
-    )
-    return (
-        *(target.model_id, replace(target.request, config=sampled)),
-        *(target.target_rpm, target.target_tpm),
-        *(config.provider, config.offline, config.region, config.assume_role_arn),
-        *(config.stream, config.prompt_cache, config.request_metadata),
-    )
-
-
-def _request(benchmark: Benchmark, role: Role, config: CoreConfig) -> Request:
-    """With a cache point, which a model that does not take it refuses; a judge's with its tool."""
-    if role == JUDGE:
-        shown = JudgeInput((("user", ASKED),), "Yes.")
-        request = verdict_request(RUBRIC, shown, code=CODE)
-        settings = GenerateConfig(max_tokens=JUDGE_MAX_TOKENS)
-        return replace(request, config=settings, is_cacheable_prefix=True)
-    is_tested = role == benchmark.parts.tested
-    return Request(
-        system=benchmark.trial_prompt(role),
-        messages=(Message.user(ASKED),),
-        config=_shortest(config) if is_tested else GenerateConfig(max_tokens=MAX_TOKENS),
-        is_cacheable_prefix=True,
-    )
-
-
-def _shortest(config: CoreConfig) -> GenerateConfig:
-    """The settings that were asked for, with as few tokens as they allow."""
-    if config.thinking_budget_tokens is None:
-        return replace(config.generation, max_tokens=MAX_TOKENS)
-    return replace(
-        config.generation,
-        thinking_budget_tokens=MIN_THINKING_TOKENS,
-        max_tokens=MIN_THINKING_TOKENS + MAX_TOKENS,
-    )
-
-
-# One call of a model in its role, within the budget, and what became of it.
-
-# A model that is not throttled answers so few tokens in a second or two.
-MAX_ATTEMPTS = 3
-CALL_TIMEOUT_S = 45.0
-PATIENCE_S = 60.0
-
-
-class CalledTarget(Struct, frozen=True, kw_only=True):
+class TargetCall(Struct, frozen=True, kw_only=True):
     """A target that was called: its answer, or the error by which the call failed.
 
-    `capabilities`: by name, whether the table has it, and whether the model takes it as seen so
-    far. `refused` is what the provider says of the difference.
+    Attributes:
+        capabilities: by name, whether the table of models has it, and whether the model was seen
+            to take it.
+        refused: what the provider says of fields that the model refused.
     """
 
     target: Target
@@ -177,20 +96,54 @@ class CalledTarget(Struct, frozen=True, kw_only=True):
 
     @property
     def cost_usd(self) -> float | None:
-        """What its requests cost, those that failed at most; `None` if that is not known."""
+        """The most that its requests may have cost, in USD; `None` if that is not known."""
         table, target = self.target.prices or builtin_prices(), self.target
         prices = table.of(target.model_id, target.config.region)
-        lost = [one for one in self.attempts if one.error is not None and one.may_have_been_billed]
-        usd = [attempt_usd(prices, one, target.asked) for one in lost]
+        lost = [
+            attempt
+            for attempt in self.attempts
+            if attempt.error is not None and attempt.may_have_been_billed
+        ]
+        usd = [attempt_usd(prices, attempt, target.tier) for attempt in lost]
         if self.completion:
             cost = call_cost(
-                prices, self.completion.usage, billed_tier(self.completion, target.asked)
+                prices, self.completion.usage, billed_tier(self.completion, target.tier)
             )
             usd.append(cost.total_usd if cost else None)
-        return None if None in usd else sum(one or 0.0 for one in usd)
+        return None if None in usd else sum(cost or 0.0 for cost in usd)
 
 
-def ask(
+def targets_of(plan: Plan) -> list[Target]:
+    """The models of a prepared run, each in its role."""
+    return [
+        Target(
+            config=plan.config,
+            model_id=model_id,
+            roles=(role,),
+            tested=plan.benchmark.parts.tested,
+            request=_request(plan.benchmark, role, plan.config),
+            prices=plan.prices,
+        )
+        for role, model_ids in plan.requested_models.items()
+        for model_id in model_ids
+    ]
+
+
+def distinct(targets: Sequence[Target]) -> list[Target]:
+    """Merge targets that are called alike; models under test come first."""
+    merged: list[Target] = []
+    for target in targets:
+        identity = _identity(target)
+        place = next((n for n, target in enumerate(merged) if _identity(target) == identity), None)
+        if place is None:
+            merged.append(target)
+        else:
+            roles = dict.fromkeys((*merged[place].roles, *target.roles))
+            merged[place] = replace(merged[place], roles=tuple(roles))
+    return sorted(merged, key=lambda target: target.role != target.tested)
+
+
+def call_target(
     target: Target,
     number: int,
     *,
@@ -198,23 +151,23 @@ def ask(
     cancel_token: CancelToken,
     now: Callable[[], datetime],
     limit: SpendingLimit | None,
-) -> CalledTarget:
-    """Call the model; whatever comes of it is told by the result. A defect is raised."""
-    own = cancel_token.sibling()
-    own.start_deadline(PATIENCE_S)
+) -> TargetCall:
+    """Call a target. Errors of the call are in the result; only defects are raised."""
+    token = cancel_token.sibling()
+    token.start_deadline(PATIENCE_S)
     failed: list[Attempt] = []
 
     def on_call(event: CallEvent) -> None:
         if isinstance(event, AttemptFailed):
             failed.append(event.attempt)
 
-    with cancel_token.parent_of(own):
+    with cancel_token.parent_of(token):
         try:
-            calls = services.calls(target.config, services.prepare(target.config), own)
-            budget = _budget(target, limit, own) if limit else None
+            calls = services.calls(target.config, services.prepare(target.config), token)
+            budget = _budget(target, limit, token) if limit else None
             context = CallContext(
                 now=now,
-                cancel_token=own,
+                cancel_token=token,
                 retry_policy=_policy(target),
                 timeout_s=min(target.config.call_timeout_s, CALL_TIMEOUT_S),
                 notice=lambda _: None,  # the answer tells
@@ -225,7 +178,7 @@ def ask(
             )
             model = CalledModel(target.model_id, calls, context)
             completion = model.complete(target.request, CallKey(role=target.role, index=number))
-            return CalledTarget(
+            return TargetCall(
                 target=target,
                 completion=completion,
                 attempts=completion.attempts,
@@ -233,7 +186,50 @@ def ask(
                 refused=calls.provider().refused_fields(target.model_id),
             )
         except BenchError as error:
-            return CalledTarget(target=target, error=error, attempts=tuple(failed))
+            return TargetCall(target=target, error=error, attempts=tuple(failed))
+
+
+def _identity(target: Target) -> tuple[object, ...]:
+    """What makes two targets one call. How a reply is sampled counts only as sampled or not."""
+    config, generation = target.config, target.request.config
+    sampled = replace(
+        generation,
+        temperature=None if generation.temperature is None else 1.0,
+        top_p=None if generation.top_p is None else 1.0,
+    )
+    return (
+        *(target.model_id, replace(target.request, config=sampled)),
+        *(target.target_rpm, target.target_tpm),
+        *(config.provider, config.offline, config.region, config.assume_role_arn),
+        *(config.stream, config.prompt_cache, config.request_metadata),
+    )
+
+
+def _request(benchmark: Benchmark, role: Role, config: CoreConfig) -> Request:
+    """The shortest request of a role: with a cache point, and a judge's with its tool."""
+    if role == JUDGE:
+        judge_input = JudgeInput((("user", PROMPT),), "Yes.")
+        request = verdict_request(RUBRIC, judge_input, code=CODE)
+        settings = GenerateConfig(max_tokens=JUDGE_MAX_TOKENS)
+        return replace(request, config=settings, is_cacheable_prefix=True)
+    is_tested = role == benchmark.parts.tested
+    return Request(
+        system=benchmark.trial_prompt(role),
+        messages=(Message.user(PROMPT),),
+        config=_shortest(config) if is_tested else GenerateConfig(max_tokens=MAX_TOKENS),
+        is_cacheable_prefix=True,
+    )
+
+
+def _shortest(config: CoreConfig) -> GenerateConfig:
+    """The run's settings of generation, with as few tokens as they allow."""
+    if config.thinking_budget_tokens is None:
+        return replace(config.generation, max_tokens=MAX_TOKENS)
+    return replace(
+        config.generation,
+        thinking_budget_tokens=MIN_THINKING_TOKENS,
+        max_tokens=MIN_THINKING_TOKENS + MAX_TOKENS,
+    )
 
 
 def _budget(target: Target, limit: SpendingLimit, token: CancelToken) -> Budget:

@@ -1,4 +1,4 @@
-"""What the call of a model shows: of the model, and of what the table of models says of it."""
+"""What a model's call shows of it, and whether the stores take what a run keeps there."""
 
 from collections.abc import Callable, Iterator
 
@@ -20,7 +20,7 @@ from socratic_bench.errors import (
 )
 from socratic_bench.ports.provider import Quota
 from socratic_bench.retrying import RetryPolicy
-from socratic_bench.runs.doctor_calls import CalledTarget
+from socratic_bench.runs.doctor_calls import TargetCall
 from socratic_bench.settings import CoreConfig
 from socratic_bench.storage.keys import trial_key
 from socratic_bench.storage.s3 import S3Store
@@ -31,173 +31,173 @@ from socratic_bench.types import Completion, ToolUse, plural
 PASSING = ("throttled", "not_ready", "server_error", "model_timeout", "model_error")
 THROTTLED = "throttled"
 DENIED = "access_denied"
-_SLOWER = (
+_THROTTLED_HINT = (
     "That says nothing against access: another caller may use the quota. Run again later, or ask "
     "for a higher quota in the AWS console."
 )
-# What is left out of requests without a check of its own.
-_OTHERS: tuple[tuple[str, CheckName], ...] = (
+# Fields of requests that have no check of their own.
+_OTHER_FIELDS: tuple[tuple[str, CheckName], ...] = (
     ("system", "system_prompt"),
     ("temperature", "temperature"),
 )
 
 
-def readings(asked: CalledTarget, quota: Quota | None) -> list[CheckResult]:
-    """Everything that can be told of a target once it was called."""
-    shown = _shown(asked, asked.completion) if asked.completion else ()
-    return [_answer(asked), *shown, _price(asked), *_quota(asked, quota)]
+def call_checks(call: TargetCall, quota: Quota | None) -> list[CheckResult]:
+    """All checks of a target that was called: answer, capabilities, price and quota."""
+    of_answer = _answer_checks(call, call.completion) if call.completion else ()
+    return [_answer(call), *of_answer, _price(call), *_quota(call, quota)]
 
 
-def n_throttled(asked: CalledTarget) -> int:
-    """How many of its requests were refused by throttling."""
-    return sum(one.error == THROTTLED for one in asked.attempts)
+def n_throttled(call: TargetCall) -> int:
+    """How many of the call's requests were throttled."""
+    return sum(attempt.error == THROTTLED for attempt in call.attempts)
 
 
-def _answer(asked: CalledTarget) -> CheckResult:
-    if asked.completion is None:
-        assert asked.error  # noqa: S101 -- one or the other
-        return _unanswered(asked, asked.error)
-    throttled = n_throttled(asked)
-    said = f"answered in {asked.completion.latency_ms:.0f} ms"
+def _answer(call: TargetCall) -> CheckResult:
+    if call.completion is None:
+        assert call.error  # noqa: S101 -- one or the other
+        return _error_check(call, call.error)
+    throttled = n_throttled(call)
+    message = f"answered in {call.completion.latency_ms:.0f} ms"
     if throttled:
-        said += f", after {plural(throttled, 'request')} that the quota refused"
-    return _finding(asked, "answer", "ok", said)
+        message += f", after {plural(throttled, 'request')} that the quota refused"
+    return _check(call, "answer", "ok", message)
 
 
-def _unanswered(asked: CalledTarget, error: BenchError) -> CheckResult:
+def _error_check(call: TargetCall, error: BenchError) -> CheckResult:
     code = error.code
     if isinstance(error, Stopped):
-        return _stopped(asked, error)
+        return _stopped_check(call, error)
     status: CheckStatus = "unknown" if code in PASSING else "failed"
-    said = message_without_subject(asked.target.model_id, error)
-    hint = _SLOWER if code == THROTTLED else next(iter(error.hints), None)
-    return _finding(asked, "answer", status, said, code=code, hint=hint)
+    message = message_without_subject(call.target.model_id, error)
+    hint = _THROTTLED_HINT if code == THROTTLED else next(iter(error.hints), None)
+    return _check(call, "answer", status, message, code=code, hint=hint)
 
 
-def _stopped(asked: CalledTarget, error: Stopped) -> CheckResult:
-    """It was not asked to the end; the last failure tells why, if there was one."""
+def _stopped_check(call: TargetCall, error: Stopped) -> CheckResult:
+    """The check of a call that was ended early; its last failure may tell why."""
     if error.end_reason == "budget":
-        said = "not asked: the budget has no room for it"
-        return _finding(asked, "answer", "unknown", said, code=error.code)
-    last = asked.attempts[-1].error if asked.attempts else None
+        message = "not asked: the budget has no room for it"
+        return _check(call, "answer", "unknown", message, code=error.code)
+    last = call.attempts[-1].error if call.attempts else None
     if last in PASSING:
-        said = f"no answer for so long: {last.replace('_', ' ')}"
-        hint = _SLOWER if last == THROTTLED else None
-        return _finding(asked, "answer", "unknown", said, code=last, hint=hint)
-    return _finding(asked, "answer", "unknown", "it was not waited for", code=error.code)
+        message = f"no answer for so long: {last.replace('_', ' ')}"
+        hint = _THROTTLED_HINT if last == THROTTLED else None
+        return _check(call, "answer", "unknown", message, code=last, hint=hint)
+    return _check(call, "answer", "unknown", "it was not waited for", code=error.code)
 
 
-def _shown(asked: CalledTarget, answer: Completion) -> Iterator[CheckResult]:
-    yield _streaming(asked, answer)
-    if asked.target.request.tool:
-        yield _tools(asked, answer)
-    if "prompt_cache" in asked.capabilities:
-        yield _cache_points(asked)
-    if asked.target.asked.tier:
-        yield _tier(asked, answer)
-    for name, check in _OTHERS:
-        if _is_refused(asked, name):
-            yield _differs(asked, check, f"{check.replace('_', ' ')}s")
+def _answer_checks(call: TargetCall, answer: Completion) -> Iterator[CheckResult]:
+    yield _streaming(call, answer)
+    if call.target.request.tool:
+        yield _tools(call, answer)
+    if "prompt_cache" in call.capabilities:
+        yield _cache_points(call)
+    if call.target.tier.tier:
+        yield _tier(call, answer)
+    for name, check in _OTHER_FIELDS:
+        if _is_refused(call, name):
+            yield _differs(call, check, f"{check.replace('_', ' ')}s")
 
 
-def _streaming(asked: CalledTarget, answer: Completion) -> CheckResult:
+def _streaming(call: TargetCall, answer: Completion) -> CheckResult:
     if answer.streamed:
-        return _finding(asked, "streaming", "ok", "streamed")
-    refused = asked.refused.get("streaming")
+        return _check(call, "streaming", "ok", "streamed")
+    refused = call.refused.get("streaming")
     if refused and refused.code == DENIED:
         hint = "Allow bedrock:InvokeModelWithResponseStream on the model to stream."
-        return _finding(asked, "streaming", "warning", refused.notice, code="differs", hint=hint)
-    if _is_refused(asked, "streaming"):
-        return _differs(asked, "streaming", "streaming")
-    if _is_refused(asked, "streamed_tools"):
-        return _differs(asked, "streaming", "tool calls in a stream")
-    return _finding(asked, "streaming", "ok", "not streamed: not asked for, or known not to")
+        return _check(call, "streaming", "warning", refused.notice, code="differs", hint=hint)
+    if _is_refused(call, "streaming"):
+        return _differs(call, "streaming", "streaming")
+    if _is_refused(call, "streamed_tools"):
+        return _differs(call, "streaming", "tool calls in a stream")
+    return _check(call, "streaming", "ok", "not streamed: not asked for, or known not to")
 
 
-def _tools(asked: CalledTarget, answer: Completion) -> CheckResult:
+def _tools(call: TargetCall, answer: Completion) -> CheckResult:
     if any(isinstance(block, ToolUse) for block in answer.message.content):
-        return _finding(asked, "tools", "ok", "called the tool that was forced")
-    if _is_refused(asked, "forced_tool"):
-        return _differs(asked, "tools", "a forced tool choice")
-    known, _ = asked.capabilities.get("forced_tool", (True, True))
-    if not known:
-        said = "asked for JSON in words: the table has no forced tool choice for it"
-        return _finding(asked, "tools", "ok", said)
-    said = f"did not call the tool that was forced (stop reason {answer.stop_reason})"
+        return _check(call, "tools", "ok", "called the tool that was forced")
+    if _is_refused(call, "forced_tool"):
+        return _differs(call, "tools", "a forced tool choice")
+    in_table, _ = call.capabilities.get("forced_tool", (True, True))
+    if not in_table:
+        message = "asked for JSON in words: the table has no forced tool choice for it"
+        return _check(call, "tools", "ok", message)
+    message = f"did not call the tool that was forced (stop reason {answer.stop_reason})"
     hint = "Take another model for this role: some of its answers may be unreadable."
-    return _finding(asked, "tools", "warning", said, code="no_tool_call", hint=hint)
+    return _check(call, "tools", "warning", message, code="no_tool_call", hint=hint)
 
 
-def _cache_points(asked: CalledTarget) -> CheckResult:
-    known, now = asked.capabilities["prompt_cache"]
-    if known and now:
-        return _finding(asked, "cache_points", "ok", "took a cache point")
-    if known:
-        return _differs(asked, "cache_points", "cache points")
-    said = "no cache point sent: not asked for, or known not to take them"
-    return _finding(asked, "cache_points", "ok", said)
+def _cache_points(call: TargetCall) -> CheckResult:
+    in_table, is_taken = call.capabilities["prompt_cache"]
+    if in_table and is_taken:
+        return _check(call, "cache_points", "ok", "took a cache point")
+    if in_table:
+        return _differs(call, "cache_points", "cache points")
+    message = "no cache point sent: not asked for, or known not to take them"
+    return _check(call, "cache_points", "ok", message)
 
 
-def _tier(asked: CalledTarget, answer: Completion) -> CheckResult:
-    wanted, got = asked.target.asked.tier, answer.served_tier
-    if got is None:
-        said = f"the service does not say whether it served {wanted}"
-        return _finding(asked, "service_tier", "unknown", said)
-    if got == wanted:
-        return _finding(asked, "service_tier", "ok", f"served as {got}")
+def _tier(call: TargetCall, answer: Completion) -> CheckResult:
+    wanted, served = call.target.tier.tier, answer.served_tier
+    if served is None:
+        message = f"the service does not say whether it served {wanted}"
+        return _check(call, "service_tier", "unknown", message)
+    if served == wanted:
+        return _check(call, "service_tier", "ok", f"served as {served}")
     hint = Problem.of("Prices and pace are those of the tier that serves; see {service_tier}.")
-    said = f"asked for {wanted}, served as {got}"
-    return _finding(asked, "service_tier", "warning", said, code="other_tier", hint=hint)
+    message = f"asked for {wanted}, served as {served}"
+    return _check(call, "service_tier", "warning", message, code="other_tier", hint=hint)
 
 
-def _is_refused(asked: CalledTarget, name: str) -> bool:
-    """Whether the table has it and the model was seen not to take it."""
-    known, now = asked.capabilities.get(name, (False, False))
-    return known and not now
+def _is_refused(call: TargetCall, name: str) -> bool:
+    """Whether the table has a capability that the model was seen not to have."""
+    in_table, is_taken = call.capabilities.get(name, (False, False))
+    return in_table and not is_taken
 
 
-def _differs(asked: CalledTarget, check: CheckName, what: str) -> CheckResult:
-    said = f"refuses {what}, which the table of models has for it: a run does without"
+def _differs(call: TargetCall, check: CheckName, what: str) -> CheckResult:
+    message = f"refuses {what}, which the table of models has for it: a run does without"
     hint = "Nothing has to be done; a run finds it out by one more request."
-    return _finding(asked, check, "warning", said, code="differs", hint=hint)
+    return _check(call, check, "warning", message, code="differs", hint=hint)
 
 
-def _price(asked: CalledTarget) -> CheckResult:
-    target = asked.target
+def _price(call: TargetCall) -> CheckResult:
+    target = call.target
     prices = (target.prices or builtin_prices()).of(target.model_id, target.config.region)
-    missing = target.asked.names - set(prices.tiers if prices else ())
+    missing = target.tier.names - set(prices.tiers if prices else ())
     if not missing:
-        return _finding(asked, "price", "ok", "known")
-    said = "not known" if prices is None else f"not known for {' and '.join(sorted(missing))}"
+        return _check(call, "price", "ok", "known")
+    message = "not known" if prices is None else f"not known for {' and '.join(sorted(missing))}"
     hint = Problem.of("Give it with {prices_file}: without it no cost is told and no budget holds.")
-    return _finding(asked, "price", "unknown", said, code="unknown_price", hint=hint)
+    return _check(call, "price", "unknown", message, code="unknown_price", hint=hint)
 
 
-def _quota(asked: CalledTarget, quota: Quota | None) -> Iterator[CheckResult]:
-    """The quota against what is to be sent, where there is a target."""
+def _quota(call: TargetCall, quota: Quota | None) -> Iterator[CheckResult]:
+    """The quota, held against the rate targets."""
     if quota is None:
         return
     if quota == Quota():
-        said = "no quota bears the model's name"
-        yield _finding(asked, "quota", "unknown", said)
-    target = asked.target
+        message = "no quota bears the model's name"
+        yield _check(call, "quota", "unknown", message)
+    target = call.target
     for what, allowed, wanted in (
         ("requests", quota.requests_per_minute, target.target_rpm),
         ("tokens", quota.tokens_per_minute, target.target_tpm),
     ):
         if allowed is None:
             continue
-        said = f"{allowed:,.0f} {what} a minute"
+        message = f"{allowed:,.0f} {what} a minute"
         if wanted is None or wanted <= allowed:
-            yield _finding(asked, "quota", "ok", said)
+            yield _check(call, "quota", "ok", message)
             continue
         hint = "Lower the target, or ask for a higher quota in the AWS console."
-        said = f"{said}, but the target is {wanted:,.0f}"
-        yield _finding(asked, "quota", "warning", said, code="over_quota", hint=hint)
+        message = f"{message}, but the target is {wanted:,.0f}"
+        yield _check(call, "quota", "warning", message, code="over_quota", hint=hint)
 
 
-def _finding(
-    asked: CalledTarget,
+def _check(
+    call: TargetCall,
     check: CheckName,
     status: CheckStatus,
     message: str,
@@ -208,7 +208,7 @@ def _finding(
     return CheckResult(
         check=check,
         status=status,
-        subject=asked.target.model_id,
+        subject=call.target.model_id,
         message=message,
         code=code,
         hint=hint,
@@ -219,11 +219,11 @@ def _finding(
 
 MAX_ATTEMPTS = 3
 BODY = b'{"kind": "trial"}\n'
-_KEPT = "written only to be read; it may be removed"
+_LEFTOVER = "written only to be read; it may be removed"
 
 
-def look_at_folder(config: CoreConfig) -> Iterator[CheckResult]:
-    """Nothing without one."""
+def check_folder(config: CoreConfig) -> Iterator[CheckResult]:
+    """Whether the output folder can be written; no check without one."""
     folder = open_folder(config)
     if folder is None:
         return
@@ -236,10 +236,10 @@ def look_at_folder(config: CoreConfig) -> Iterator[CheckResult]:
         yield CheckResult(check="folder", status="ok", subject=where, message="can be written")
 
 
-def look_at_bucket(
+def check_bucket(
     config: CoreConfig, name: str, sleep: Callable[[float], None]
 ) -> Iterator[CheckResult]:
-    """Write an object of that name, read it back, and take it away; nothing without a bucket."""
+    """Write an object of that name, read it back, and delete it; no check without a bucket."""
     if not config.s3_bucket:
         return
     where = f"s3://{config.s3_bucket}"
@@ -250,26 +250,26 @@ def look_at_bucket(
         yield CheckResult.of("bucket_write", "failed", where, error)
         return
     key = trial_key(name)
-    written = _tried("bucket_write", store, key, sleep, _write)
+    written = _try("bucket_write", store, key, sleep, _write)
     yield written
     if written.status != "ok":
         return
     # A run reads and lists to be resumed, and deletes nothing.
     needed: CheckStatus = "failed" if config.resume else "unknown"
-    yield _tried("bucket_read", store, key, sleep, _read, needed)
-    yield _tried("bucket_delete", store, key, sleep, _delete, "unknown")
+    yield _try("bucket_read", store, key, sleep, _read, needed)
+    yield _try("bucket_delete", store, key, sleep, _delete, "unknown")
 
 
 def _write(store: S3Store, key: str) -> str:
-    """As a journal is written: on the condition that there is no such object."""
+    """Write as a journal is written: on the condition that there is no such object."""
     if store.bucket.put_if(key, BODY, etag=None) is None:
         raise ArtifactError(store.location(key), "could not be written: it is there already.")
     return "written"
 
 
 def _read(store: S3Store, key: str) -> str:
-    found = store.bucket.get(key)
-    if found is None or found.body != BODY:
+    stored = store.bucket.get(key)
+    if stored is None or stored.body != BODY:
         raise ArtifactError(
             store.location(key),
             "could not be read: what is there is not what was written.",
@@ -283,7 +283,7 @@ def _delete(store: S3Store, key: str) -> str:
     return "deleted"
 
 
-def _tried(
+def _try(
     check: CheckName,
     store: S3Store,
     key: str,
@@ -291,22 +291,22 @@ def _tried(
     work: Callable[[S3Store, str], str],
     denied: CheckStatus = "failed",
 ) -> CheckResult:
-    """What came of it, with a few tries; `denied`: what it means that it was not allowed."""
+    """Do the work, with a few tries; `denied` is the status if it is not allowed."""
     where = store.location(key)
     policy = RetryPolicy(max_attempts=MAX_ATTEMPTS, wait_max_s=2.0)
     try:
-        done = policy.call(
+        message = policy.call(
             lambda: work(store, key),
             passes=lambda error: isinstance(error, StoreOutageError),
             sleep=sleep,
         )
     except BenchError as error:
-        found = CheckResult.of(check, denied, where, error)
-        return found if check != "bucket_delete" else _left(found)
-    return CheckResult(check=check, status="ok", subject=where, message=done)
+        result = CheckResult.of(check, denied, where, error)
+        return result if check != "bucket_delete" else _with_leftover(result)
+    return CheckResult(check=check, status="ok", subject=where, message=message)
 
 
-def _left(found: CheckResult) -> CheckResult:
+def _with_leftover(result: CheckResult) -> CheckResult:
     return replace(
-        found, message=f"{found.message} It stays there: {_KEPT}. A run deletes nothing."
+        result, message=f"{result.message} It stays there: {_LEFTOVER}. A run deletes nothing."
     )
