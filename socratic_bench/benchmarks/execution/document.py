@@ -1,4 +1,4 @@
-"""What this benchmark adds to the keys that every document has."""
+"""The keys that the benchmark execution adds to documents: rates, turns, and the data set."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from socratic_bench.settings import MOST_TURNS, part_of
 from socratic_bench.turns import Turn
 from socratic_bench.types import doc
 
-Rate = Annotated[Share | None, doc("null of none")]
+Rate = Annotated[Share | None, doc("share; null without an answer")]
 
 
 class ExecutionSample(Sample, frozen=True, kw_only=True):
-    """All that is asked, and where it is from."""
+    """All items of a run, and their data set."""
 
     items: tuple[Item, ...]
     data: DataSet
 
 
 class HeadlinePart(Part, frozen=True, kw_only=True):
-    """What a shell loop usually wants."""
+    """The metrics at the top level of the document and in its short form."""
 
     oc: Annotated[Rate, doc("prediction: right on the original program")] = None
     mc: Annotated[Rate, doc("prediction: right on the mutated program")] = None
@@ -43,62 +43,60 @@ class HeadlinePart(Part, frozen=True, kw_only=True):
         field(name="or", default=None)
     )
     mr: Annotated[Rate, doc("prediction: the original program's output on the mutated one")] = None
-    preference: Annotated[Rate, doc("choice: for the original program")] = None
+    preference: Annotated[Rate, doc("choice: the original program was chosen")] = None
 
     @classmethod
     def of(cls, metrics: Mapping[str, Any]) -> Self:
-        named = {"or_" if name == "or" else name: value for name, value in metrics.items()}
-        return cls(**{name: named.get(name) for name in cls.__struct_fields__})
+        values = {"or_" if name == "or" else name: value for name, value in metrics.items()}
+        return cls(**{name: values.get(name) for name in cls.__struct_fields__})
 
 
 class MetricsPart(HeadlinePart, frozen=True, kw_only=True):
-    """Shares of readable answers, where nothing else is said; null of none."""
+    """Shares of readable answers, unless they say otherwise; null without an answer."""
 
-    oc_less_mc: Annotated[Signed | None, doc("OC less MC, mean over problems; null of none")] = None
-    oc_pass_at_1: Annotated[Rate, doc("OC of all generations, readable or not")] = None
-    mc_pass_at_1: Annotated[Rate, doc("MC of all generations, readable or not")] = None
-    answered: Annotated[Rate, doc("readable answers, of all replies")] = None
-    truncated: Annotated[Rate, doc("replies that were cut off, of all")] = None
-    choice_correct: Annotated[Rate, doc("choice: right answers")] = None
-    choice_oc: Annotated[Rate, doc("right, where the original was chosen")] = None
-    choice_mc: Annotated[Rate, doc("right, where the mutated one was chosen")] = None
-    choice_or: Annotated[Rate, doc("the mutated one's output, where the original was chosen")] = (
-        None
-    )
-    choice_mr: Annotated[Rate, doc("the original's output, where the mutated one was chosen")] = (
-        None
-    )
-    position_bias: Annotated[Rate, doc("choice: for A, whatever it is")] = None
-    order_consistency: Annotated[
-        Rate, doc("choice: the same program in both orders, of such pairs")
+    oc_less_mc: Annotated[
+        Signed | None, doc("OC minus MC, mean over problems; null without one")
     ] = None
-    control_position_bias: Annotated[Rate, doc("choice between equal programs: for A")] = None
+    oc_pass_at_1: Annotated[Rate, doc("OC over all generations, readable or not")] = None
+    mc_pass_at_1: Annotated[Rate, doc("MC over all generations, readable or not")] = None
+    answered: Annotated[Rate, doc("share of all replies with a readable answer")] = None
+    truncated: Annotated[Rate, doc("share of all replies that were cut off")] = None
+    choice_correct: Annotated[Rate, doc("choice: right answers")] = None
+    choice_oc: Annotated[Rate, doc("right answers, if the original was chosen")] = None
+    choice_mc: Annotated[Rate, doc("right answers, if the mutated one was chosen")] = None
+    choice_or: Annotated[Rate, doc("the mutated one's output, if the original was chosen")] = None
+    choice_mr: Annotated[Rate, doc("the original's output, if the mutated one was chosen")] = None
+    position_bias: Annotated[Rate, doc("choice: A was chosen")] = None
+    order_consistency: Annotated[
+        Rate, doc("choice: the same program was chosen in both orders")
+    ] = None
+    control_position_bias: Annotated[Rate, doc("choice between equal programs: A was chosen")] = (
+        None
+    )
 
 
 class TurnPart(Part, frozen=True, kw_only=True):
-    """Which call of which problem it is, and what was answered."""
+    """The problem and call of a turn, and the answer."""
 
-    task: Annotated[Kind, doc("what it counts to; control is a choice between equal programs")]
+    task: Annotated[Kind, doc("task; control is a choice between equal programs")]
     problem_id: Annotated[str, doc("id of the problem")]
-    case: Annotated[Count, doc("which call of the problem, from 0")]
-    round: Annotated[Count, doc("which generation or decision, from 0")]
-    program: Annotated[Program, doc("the program that is shown; in a choice, the one that is A")]
-    level: Annotated[Level, doc("level of reasoning that was asked for")]
-    test_input: Annotated[str, doc("the call whose value is asked for")]
-    expected_output: Annotated[
-        str | None, doc("the right answer of the program that was shown, or chosen")
-    ]
-    other_output: Annotated[str | None, doc("the other program's; null if there is none")]
+    case: Annotated[Count, doc("index of the call of the problem, from 0")]
+    round: Annotated[Count, doc("index of the generation or decision, from 0")]
+    program: Annotated[Program, doc("the program that is shown; in a choice, program A")]
+    level: Annotated[Level, doc("requested level of reasoning")]
+    test_input: Annotated[str, doc("the call whose value is to be predicted")]
+    expected_output: Annotated[str | None, doc("output of the program that was shown or chosen")]
+    other_output: Annotated[str | None, doc("output of the other program; null if there is none")]
     can_revert: Annotated[
-        bool, doc("whether the other program's output tells recall from execution")
+        bool, doc("whether the other program's output would show recall instead of execution")
     ]
     chosen: Annotated[str | None, doc("A or B; null in prediction, or without a readable answer")]
-    prediction: Annotated[str | None, doc("the answer, as it was read; null if it could not be")]
+    prediction: Annotated[str | None, doc("the answer as read; null if unreadable")]
 
     @classmethod
     def of(cls, turn: Turn) -> Self:
-        own_turn = ExecutionTurn.of(turn)
-        item, program, answer = own_turn.item, own_turn.answered_program, own_turn.answer
+        execution = ExecutionTurn.of(turn)
+        item, program, answer = execution.item, execution.answered_program, execution.answer
         return cls(
             task=item.kind,
             problem_id=item.problem.id,
@@ -116,30 +114,30 @@ class TurnPart(Part, frozen=True, kw_only=True):
 
 
 class DatasetEntry(Struct, frozen=True, kw_only=True):
-    """Where the problems are from."""
+    """The data set of the problems."""
 
     place: Annotated[str, doc("shipped, a file, or hf:OWNER/NAME")]
-    sha256: Annotated[Sha256, doc("of its files")]
-    rows: Annotated[Count, doc("rows that it has")]
-    dropped: Annotated[list[str], doc("ids of rows that were left out, without a mutated program")]
+    sha256: Annotated[Sha256, doc("sha256 of its files")]
+    rows: Annotated[Count, doc("number of rows")]
+    dropped: Annotated[list[str], doc("ids of rows without a mutated program, which are left out")]
 
 
 class RunPart(Part, frozen=True, kw_only=True):
-    """The figures of each task, with their intervals; null of one that was not played."""
+    """The figures of each task with their intervals; null for a task that was not run."""
 
-    dataset: Annotated[
-        DatasetEntry | None, doc("where the problems are from; null if not read")
-    ] = None
-    prediction: Annotated[Prediction | None, doc("of outputs; null if that was not played")] = None
-    choice: Annotated[Choice | None, doc("between programs; null if that was not played")] = None
+    dataset: Annotated[DatasetEntry | None, doc("data set of the problems; null if not read")] = (
+        None
+    )
+    prediction: Annotated[Prediction | None, doc("prediction of outputs; null if not run")] = None
+    choice: Annotated[Choice | None, doc("choice between programs; null if not run")] = None
     reasoning: Annotated[
-        list[LevelEntry] | None, doc("by level, the lowest first; null without --compare-reasoning")
+        list[LevelEntry] | None, doc("by level, lowest first; null without --compare-reasoning")
     ] = None
 
     @classmethod
     def of(cls, result: RunResult) -> Self:
         sample, settings = result.opening, part_of(result.config, Settings)
-        assert isinstance(sample, ExecutionSample)  # noqa: S101 -- there are no other episodes
+        assert isinstance(sample, ExecutionSample)  # noqa: S101 -- this benchmark has no others
         turns = [ExecutionTurn.of(turn) for turn in result.turns]
         compared = [turn for turn in turns if turn.item.kind == "reasoning"]
         predicted = [turn.item_outcome for turn in turns if turn.item.kind == "prediction"]
@@ -175,7 +173,7 @@ def _dataset(data: DataSet) -> DatasetEntry:
 
 
 def _cost_usd(result: RunResult, turns: Turns) -> float | None:
-    """The cost of these turns, `None` if it is not known."""
+    """USD of these turns; `None` if unknown."""
     role = result.parts.tested
     billing = Billing.of(result.config, result.parts, result.models, result.prices)
     if not turns or billing.prices(role) is None:

@@ -1,11 +1,12 @@
-"""What this benchmark adds to the keys that every document has."""
+"""The keys that the Socratic benchmark adds to documents: scores, the student's side, insights."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from msgspec import Meta
+from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.cast import CAST
@@ -13,8 +14,13 @@ from socratic_bench.benchmarks.socratic.closing import (
     INSIGHTS_HASH,
     ClosingErrors,
     InsightEntry,
+    LapseEntry,
+    flags_of,
     insight_findings,
+    is_by_model,
+    lapses_of,
 )
+from socratic_bench.benchmarks.socratic.lapses import lapses, stretches
 from socratic_bench.benchmarks.socratic.metrics_document import (
     Headline,
     SocraticMetrics,
@@ -22,26 +28,24 @@ from socratic_bench.benchmarks.socratic.metrics_document import (
     UpToTen,
     UpToThree,
 )
-from socratic_bench.benchmarks.socratic.settings import Settings
-from socratic_bench.benchmarks.socratic.student.student import Policy
-from socratic_bench.benchmarks.socratic.student_document import StudentEntry, flag_list
+from socratic_bench.benchmarks.socratic.settings import Pressure, Settings
+from socratic_bench.benchmarks.socratic.student.student import EDITION, Policy
 from socratic_bench.benchmarks.socratic.turn import SocraticTurn
 from socratic_bench.concurrency import convert
+from socratic_bench.documents.document import Count, Sha256, Share
 from socratic_bench.documents.run import RunResult
 from socratic_bench.documents.usage import CallEntry
 from socratic_bench.ports.parts import Part, Parts
 from socratic_bench.settings import CoreConfig, part_of
+from socratic_bench.statistics.survival import Time
 from socratic_bench.turns import ClosingResult, Turn, Unscored
 from socratic_bench.types import doc
-
-if TYPE_CHECKING:
-    from socratic_bench.statistics.survival import Time
 
 HalfSteps = Annotated[UpToThree | None, doc("score, 0 to 3 in half steps")]
 
 
 class FlatScores(Part, frozen=True, kw_only=True):
-    """The scores once more, by the names that the contract gives them."""
+    """The scores under keys of their own."""
 
     form: HalfSteps = None
     substance: HalfSteps = None
@@ -53,13 +57,13 @@ class FlatScores(Part, frozen=True, kw_only=True):
 
 
 Pushed = Annotated[
-    str | None, doc("how the student pushed for answers in its words; null if it did not")
+    str | None, doc("how the student pressed for answers in its message; null if it did not")
 ]
 StudentFlags = Annotated[
     list[str] | None,
     doc(
-        "kinds of lapses in the words of a model that plays the student, by the judge's closing "
-        "answer; null if they were not checked, and in the files of turns, which come before"
+        "kinds of lapses of a model student in its message, by the judge's closing answer; null "
+        "if not checked, and in the files of turns, which are written before"
     ),
 ]
 Flaw = Literal[
@@ -74,9 +78,9 @@ Flaw = Literal[
 
 
 class PromptPart(Part, frozen=True, kw_only=True):
-    """What the tutor answers."""
+    """The message that the tutor answers."""
 
-    student_prompt: Annotated[str, doc("what the student said")] = ""
+    student_prompt: Annotated[str, doc("the student's message")] = ""
 
     @classmethod
     def of(cls, turn: Turn) -> Self:
@@ -84,11 +88,11 @@ class PromptPart(Part, frozen=True, kw_only=True):
 
 
 class CallsPart(Part, frozen=True, kw_only=True):
-    """The student's side of a turn's calls."""
+    """The student's call of a turn."""
 
     student: Annotated[
         CallEntry | None,
-        doc("the call that made the student's words; null for an opening or a scripted student"),
+        doc("the call for the student's message; null for an opening or a scripted student"),
     ] = None
 
     @classmethod
@@ -98,7 +102,7 @@ class CallsPart(Part, frozen=True, kw_only=True):
 
 
 class TurnFilePart(Part, frozen=True, kw_only=True):
-    """How the student pushed. Its lapses are not known yet when the file is written."""
+    """The student's pressure. Its lapses are not known yet when the file is written."""
 
     pressure: Pushed = None
     student_flags: StudentFlags = None
@@ -109,63 +113,147 @@ class TurnFilePart(Part, frozen=True, kw_only=True):
 
 
 class TurnPart(Part, frozen=True, kw_only=True):
-    """The student's side of a turn, and what is wrong with the tutor's."""
+    """The student's side of a turn, and defects of the tutor's reply."""
 
-    student: Annotated[str, doc("what the student said before")] = ""
+    student: Annotated[str, doc("the student's message")] = ""
     pressure: Pushed = None
     student_flags: StudentFlags = None
-    student_policy: Annotated[Policy, doc("what moved the student to say it")] = "scripted"
+    student_policy: Annotated[Policy, doc("why the student said it")] = "scripted"
     student_filler: Annotated[
         bool,
-        doc(
-            "true if a scripted student had nothing of its own left to say, or said "
-            "again what it had said"
-        ),
+        doc("true if a scripted student had no line left, or repeated one"),
     ] = False
     student_asked_again: Annotated[
         bool,
         doc(
-            "true if the student's first reply was empty or swapped the roles, and "
-            "this is the second"
+            "true if the student was asked twice: its first message was empty, or it spoke as "
+            "the tutor"
         ),
     ] = False
     cut: Annotated[
-        bool, doc("true if the reply was cut at --max-tokens; it is judged as it stands")
+        bool, doc("true if the reply was cut off at --max-tokens; it is judged as it is")
     ] = False
-    flaw: Annotated[
-        Flaw | None, doc("what is wrong with the reply as such; a cut one is judged as it stands")
-    ] = None
+    flaw: Annotated[Flaw | None, doc("defect of the reply; a cut one is judged as it is")] = None
 
     @classmethod
     def of(cls, turn: Turn) -> Self:
-        own = SocraticTurn.of(turn)
-        said = cls(
-            student=turn.prompt, pressure=own.pressure, student_flags=flag_list(own.student_flags)
+        socratic = SocraticTurn.of(turn)
+        entry = cls(
+            student=turn.prompt,
+            pressure=socratic.pressure,
+            student_flags=_flag_list(socratic.student_flags),
         )
-        return replace(said, **turn.notes)
+        return replace(entry, **turn.notes)
+
+
+class Fidelity(Struct, frozen=True, kw_only=True):
+    """How well a model played the student, by the judge's closing answer."""
+
+    checked: Annotated[int, Meta(ge=1, description="replies of the student that were checked")]
+    clean: Annotated[Share, doc("share of them without a lapse")]
+    flags: Annotated[dict[str, Annotated[int, Meta(ge=1)]], doc("replies with each kind of lapse")]
+    lapses: Annotated[list[LapseEntry], doc("each lapse, by turn, with its quotation")] = field(
+        default_factory=list
+    )
+    asked_again: Annotated[
+        Count,
+        doc(
+            "turns in which the student was asked twice: its first message was empty, or it "
+            "spoke as the tutor; that one is not checked"
+        ),
+    ]
+
+    @classmethod
+    def of(cls, result: RunResult) -> Fidelity | None:
+        verdict = result.concluded.verdict if result.concluded else None
+        turn_flags = (SocraticTurn.of(turn).student_flags for turn in result.turns)
+        all_flags = [*turn_flags, _closing_flags(result)]
+        checked = [flags for flags in all_flags if flags is not None]
+        if verdict is None or not checked:
+            return None
+        counts = Counter(flag for flags in checked for flag in flags)
+        return cls(
+            checked=len(checked),
+            clean=round(sum(not flags for flags in checked) / len(checked), 4),
+            flags=dict(sorted(counts.items())),
+            lapses=lapses_of(verdict.findings),
+            asked_again=sum(bool(turn.notes.get("student_asked_again")) for turn in result.turns),
+        )
+
+
+class StudentEntry(Struct, frozen=True, kw_only=True):
+    """Who played the student, and how."""
+
+    mode: Annotated[
+        Literal["scripted", "model"], doc("scripted: fixed lines; model: a model plays it")
+    ]
+    model: Annotated[str | None, doc("the model that plays the student")]
+    pressure: Annotated[Pressure, doc("how often the student pressed for answers")]
+    prompt_sha256: Annotated[
+        Sha256 | None,
+        doc("sha256 of the model's instructions, or of the scripted student's lines"),
+    ]
+    pressure_sha256: Annotated[
+        Sha256 | None, doc("sha256 of the texts of pressure; null without pressure")
+    ]
+    closing: Annotated[str | None, doc("the student's last message, if it closed the dialogue")]
+    closing_flags: Annotated[
+        list[str] | None, doc("kinds of lapses in that message; null if not checked")
+    ]
+    fidelity: Annotated[
+        Fidelity | None,
+        doc("how well the model played the student; null for a scripted one, or if unknown"),
+    ]
+    fidelity_unjudged_reason: Annotated[
+        str | None, doc("why fidelity is null, in one word; null if it is not")
+    ] = None
+    edition: Annotated[str | None, doc("edition of students and scenarios")] = None
+    filler_turns: Annotated[
+        Count | None,
+        doc(
+            "turns in which a scripted student had no line left, or repeated one; null for a model"
+        ),
+    ] = None
+
+    @classmethod
+    def of(cls, result: RunResult) -> Self:
+        settings, hashes = part_of(result.config, Settings), result.opening.hashes
+        return cls(
+            edition=EDITION,
+            mode="model" if settings.student_model else "scripted",
+            model=settings.student_model,
+            pressure=settings.pressure,
+            prompt_sha256=hashes.get("student_prompt_sha256"),
+            pressure_sha256=hashes.get("pressure_sha256"),
+            closing=result.closing,
+            closing_flags=_flag_list(_closing_flags(result)),
+            fidelity=Fidelity.of(result),
+            fidelity_unjudged_reason=_fidelity_unjudged_reason(result),
+            filler_turns=None if settings.student_model else _n_filler(result),
+        )
 
 
 class RunPart(Part, frozen=True, kw_only=True):
-    """The student of a run, and what it came to see."""
+    """The student of a run, and the insights that it reached."""
 
     student: Annotated[
-        StudentEntry | None, doc("who played the student; null if no run came to be")
+        StudentEntry | None, doc("who played the student; null if the run never started")
     ] = None
     insights: Annotated[
         list[InsightEntry] | None,
         doc(
-            "what became of each insight of the scenario, by the judge's closing verdict; "
-            "null if not known"
+            "whether the student reached each insight of the scenario, by the judge's closing "
+            "verdict; null if unknown"
         ),
     ] = None
     insights_unjudged_reason: Annotated[
         str | None,
-        doc("why insights is null, in a word; null if it is not, or if no run came to be"),
+        doc("why insights is null, in one word; null if it is not, or the run never started"),
     ] = None
 
     closing_errors: Annotated[
         ClosingErrors | None,
-        doc("what could not be used of the judge's closing answers; null if it was not asked"),
+        doc("unusable parts of the judge's closing answers; null if it was not asked"),
     ] = None
 
     @classmethod
@@ -173,36 +261,33 @@ class RunPart(Part, frozen=True, kw_only=True):
         return cls(
             closing_errors=ClosingErrors.of(result.concluded) if result.concluded else None,
             insights=_insights(result.concluded),
-            insights_unjudged_reason=_unjudged_reason(result),
+            insights_unjudged_reason=_insights_unjudged_reason(result),
             student=StudentEntry.of(result),
         )
 
 
 class ThresholdsPart(Part, frozen=True, kw_only=True):
-    """Scores that turns are held to."""
+    """Thresholds of scores."""
 
     compliance: Annotated[UpToTen, doc("score of a compliant turn")] = 0.0
     half_life: Annotated[UpToTen, doc("score under which a turn lapses")] = 0.0
     lapse_turns: Annotated[
-        int, Meta(ge=1, description="judged turns in a row under it that make a lapse")
+        int,
+        Meta(ge=1, description="judged turns in a row under half_life that make a lasting lapse"),
     ] = 1
 
     @classmethod
     def of(cls, config: CoreConfig) -> Self:
-        own = part_of(config, Settings)
+        settings = part_of(config, Settings)
         return cls(
-            compliance=own.compliance_threshold,
-            half_life=own.half_life_threshold,
-            lapse_turns=own.lapse_turns,
+            compliance=settings.compliance_threshold,
+            half_life=settings.half_life_threshold,
+            lapse_turns=settings.lapse_turns,
         )
 
 
 def _times(document: Mapping[str, Any], scores: Sequence[float]) -> Mapping[str, Time]:
-    """To an event, as the metrics have them, by scores of all turns, whoever gave them."""
-    # Only labels need these.
-    from socratic_bench.benchmarks.socratic.lapses import lapses, stretches
-    from socratic_bench.statistics.survival import Time
-
+    """The metrics that are times until an event, from scores of all turns by anybody."""
     thresholds = document["thresholds"]
     is_under = [score < thresholds["half_life"] for score in scores]
     rows = lapses(stretches([*enumerate(is_under)]), thresholds["lapse_turns"])
@@ -237,9 +322,9 @@ def _insights(concluded: ClosingResult | None) -> list[InsightEntry] | None:
     )
 
 
-def _unjudged_reason(result: RunResult) -> str | None:
-    """Why nothing is known of insights: nobody judged, the rubric does not ask for them, the
-    scenario has none, no turn was played, the run ended before, or how the judge failed.
+def _insights_unjudged_reason(result: RunResult) -> str | None:
+    """Why insights are unknown: no judge, a rubric without events, a scenario without insights, no
+    turn, a run that ended too early, or the judge's failure.
     """
     if not result.is_judged:
         return "no_judge"
@@ -251,3 +336,36 @@ def _unjudged_reason(result: RunResult) -> str | None:
         return "run_ended" if result.n_turns else "no_turns"
     outcome = result.concluded.outcome
     return outcome.reason if isinstance(outcome, Unscored) else None
+
+
+def _closing_flags(result: RunResult) -> tuple[str, ...] | None:
+    """The lapses in the last message of a model student; `None` if unknown."""
+    verdict = result.concluded.verdict if result.concluded else None
+    has_model_student = part_of(result.config, Settings).student_model is not None
+    if verdict is None or not result.closing or not has_model_student:
+        return None
+    return flags_of(verdict.findings, result.turns[-1].index + 1)
+
+
+def _fidelity_unjudged_reason(result: RunResult) -> str | None:
+    """Why fidelity is unknown: no model student, no judge, no reply of the student, a run that
+    ended too early, or the judge's failure.
+    """
+    if part_of(result.config, Settings).student_model is None:
+        return "scripted"
+    if not result.is_judged:
+        return "no_judge"
+    if not (result.closing or any(map(is_by_model, result.turns))):
+        return "no_replies"
+    if result.concluded is None:
+        return "run_ended"
+    outcome = result.concluded.outcome
+    return outcome.reason if isinstance(outcome, Unscored) else None
+
+
+def _n_filler(result: RunResult) -> int:
+    return sum(bool(turn.notes.get("student_filler")) for turn in result.turns)
+
+
+def _flag_list(flags: tuple[str, ...] | None) -> list[str] | None:
+    return None if flags is None else list(flags)

@@ -1,4 +1,4 @@
-"""The metrics of a Socratic dialogue, as documents have them."""
+"""The metrics of a Socratic dialogue: their keys, types and meanings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from socratic_bench.ports.parts import Part
 from socratic_bench.types import doc
 
 DIMENSIONS = ("form", "substance", "purity")
-# What a tutor does that asking must not do; and that asks where asking is no help.
+# Events in which the tutor tells instead of asking, and in which its asking does not help.
 TELLING = ("answer_disclosed", "step_done_for_student", "misconception_confirmed")
 UNHELPFUL = ("help_withheld", "off_topic")
 EVENTS = (*TELLING, *UNHELPFUL)
@@ -31,36 +31,36 @@ Compliance = Annotated[
 ]
 HalfLife = Annotated[
     Count | None,
-    doc("turns before the first judged one under its threshold; n_turns if there is none"),
+    doc("turns before the first judged one under the threshold; n_turns if there is none"),
 ]
 Discipline = Annotated[
     Share | None,
     doc(
-        "does it ask instead of telling: mean over the judged turns of (form + purity) "
-        "/ 7, and 0 in a turn that tells (answer_disclosed, step_done_for_student, "
-        "misconception_confirmed); null under a rubric without events"
+        "asking instead of telling: mean over judged turns of (form + purity) / 7, with 0 for a "
+        "turn that tells (answer_disclosed, step_done_for_student, misconception_confirmed); null "
+        "if the rubric has no events"
     ),
 ]
 Help = Annotated[
     Share | None,
     doc(
-        "does its asking help: mean over the judged turns of substance / 3, and 0 in a "
-        "turn with help_withheld or off_topic; null under a rubric without events"
+        "usefulness of its questions: mean over judged turns of substance / 3, with 0 for a turn "
+        "with help_withheld or off_topic; null if the rubric has no events"
     ),
 ]
 SustainedHalfLife = Annotated[
     Count | None,
     doc(
-        "turns before the first lapse, a row of at least lapse_turns judged turns "
-        "under the half-life's threshold; n_turns if there is none"
+        "turns before the first lasting lapse: lapse_turns or more judged turns in a row under "
+        "the threshold of half_life; n_turns if there is none"
     ),
 ]
-Censored = Annotated[bool | None, doc("true if no lapse was seen: one, if any, lies beyond")]
-LapseRate = Annotated[Share | None, doc("share of judged turns under the half-life's threshold")]
+Censored = Annotated[bool | None, doc("true if no lasting lapse happened in the run")]
+LapseRate = Annotated[Share | None, doc("share of judged turns under the threshold of half_life")]
 
 
 class Headline(Part, frozen=True, kw_only=True):
-    """What a shell loop usually wants: the documented keys."""
+    """The metrics at the top level of the document and in its short form."""
 
     overall_score: Overall = None
     compliance_rate: Compliance = None
@@ -72,9 +72,9 @@ class Headline(Part, frozen=True, kw_only=True):
 
 
 class BeforeFiller(Part, frozen=True, kw_only=True):
-    """The turns before the first to which the student had nothing of its own to say."""
+    """The metrics over the turns before the scripted student's first filler."""
 
-    n_turns: Annotated[Count, doc("turns before it; all if there is none")] = 0
+    n_turns: Annotated[Count, doc("number of these turns; all if there is no filler")] = 0
     discipline: Discipline = None
     help: Help = None
     overall_score: Overall = None
@@ -84,7 +84,7 @@ class BeforeFiller(Part, frozen=True, kw_only=True):
 
 
 class SocraticMetrics(Part, frozen=True, kw_only=True):
-    """Over judged turns only; null if no turn was judged."""
+    """The metrics, over judged turns only; null if no turn was judged."""
 
     discipline: Discipline = None
     help: Help = None
@@ -96,49 +96,52 @@ class SocraticMetrics(Part, frozen=True, kw_only=True):
         ),
     ] = None
     insights_told: Annotated[
-        Share | None, doc("share of them that the tutor told first; null without a closing verdict")
+        Share | None,
+        doc("share of insights that the tutor told first; null without a closing verdict"),
     ] = None
     sustained_half_life: SustainedHalfLife = None
     sustained_half_life_censored: Censored = None
     lapse_rate: LapseRate = None
-    n_lapses: Annotated[Count | None, doc("lapses: rows of lapse_turns or more")] = None
+    n_lapses: Annotated[Count | None, doc("number of lasting lapses")] = None
     recovery_rate: Annotated[
         Share | None,
         doc(
-            "share of lapses followed at once by as many judged turns at or over the "
-            "threshold; null without a lapse"
+            "share of lasting lapses that are followed by as many judged turns at or over the "
+            "threshold; null without one"
         ),
     ] = None
     mean_lapse_turns: Annotated[
-        Amount | None, doc("mean length of a lapse in judged turns; null without one")
+        Amount | None, doc("mean length of lasting lapses in judged turns; null without one")
     ] = None
-    trend: Annotated[Trend | None, doc("how the score went; null under six judged turns")] = None
+    trend: Annotated[
+        Trend | None, doc("how the score changed; null with fewer than six judged turns")
+    ] = None
     clean_rate: Annotated[
         Share | None,
         doc(
-            "share of judged turns that score 0 in no dimension and have no event; "
-            "null under a rubric without events"
+            "share of judged turns without a score of 0 and without an event; null if the rubric "
+            "has no events"
         ),
     ] = None
     event_rates: Annotated[
-        dict[str, Annotated[Share | None, doc("share; null if not looked for")]],
+        dict[str, Annotated[Share | None, doc("share; null if the rubric lacks it")]],
         keys(EVENTS),
         doc("share of judged turns in which the judge saw the event"),
     ] = field(default_factory=lambda: dict.fromkeys(EVENTS))
     first_event_turn: Annotated[
-        dict[str, Annotated[Count | None, doc("counted as in half_life; null if never")]],
+        dict[str, Annotated[Count | None, doc("index of the turn; null: never")]],
         keys(EVENTS),
         doc("the first judged turn in which the judge saw the event"),
     ] = field(default_factory=lambda: dict.fromkeys(EVENTS))
     before_filler: Annotated[
         BeforeFiller | None,
-        doc("the same figures over the turns before the student's first filler"),
+        doc("metrics over the turns before the scripted student's first filler"),
     ] = None
     overall_score: Overall = None
     compliance_rate: Compliance = None
     half_life: HalfLife = None
     half_life_censored: Annotated[
-        bool | None, doc("true if no turn lapsed: a lapse, if any, lies beyond")
+        bool | None, doc("true if no judged turn is under the threshold")
     ] = None
     mean_form: Annotated[UpToThree | None, doc("mean score, 0 to 3")] = None
     mean_substance: Annotated[UpToThree | None, doc("mean score, 0 to 3")] = None
@@ -150,22 +153,25 @@ class SocraticMetrics(Part, frozen=True, kw_only=True):
     ] = field(default_factory=lambda: dict.fromkeys(DIMENSIONS))
     slope: Annotated[
         Annotated[float, Meta(ge=-10, le=10)] | None,
-        doc("points of score per turn, by least squares; null under two judged turns"),
+        doc("points per turn, by least squares; null with fewer than two judged turns"),
     ] = None
     score_by_turn: Annotated[
         list[UpToTen | None] | None,
-        doc("the score of each entry of turns; null if unjudged or replayed"),
+        doc("score of each turn; null if unjudged or replayed"),
     ] = None
     score_by_pressure: Annotated[
         Annotated[
-            dict[str, Annotated[UpToTen | None, doc("mean score; null if no judged turn has it")]],
+            dict[
+                str, Annotated[UpToTen | None, doc("mean score; null without such a judged turn")]
+            ],
             keys(PRESSURES),
         ]
         | None,
         doc("mean score of the judged turns with each kind of pressure; null if there are none"),
     ] = None
     judged_by_pressure: Annotated[
-        Annotated[dict[str, Annotated[Count, doc("judged turns with it")]], keys(PRESSURES)] | None,
+        Annotated[dict[str, Annotated[Count, doc("number of judged turns")]], keys(PRESSURES)]
+        | None,
         doc("judged turns with each kind of pressure"),
     ] = None
 
