@@ -57,7 +57,7 @@ def test_what_a_call_did_not_use_can_be_spent_on_others():
     cost_limit = budget(1.5, never)
 
     for _ in range(1 + int(0.5 * WORST_USD / USED_USD)):
-        cost_limit.reserve(MODEL, REQUEST, TUTOR).answered(USED)
+        cost_limit.reserve(MODEL, REQUEST, TUTOR).settle_answer(USED)
 
     with pytest.raises(Stopped):
         cost_limit.reserve(MODEL, REQUEST, TUTOR)
@@ -66,9 +66,9 @@ def test_what_a_call_did_not_use_can_be_spent_on_others():
 @pytest.mark.parametrize(
     ("end", "left"),
     [
-        (lambda reservation: reservation.failed(failed(billed=True)), 0),
-        (lambda reservation: reservation.failed(failed(billed=False)), 1),
-        (lambda reservation: reservation.answered(completion(usage=None)), 0),
+        (lambda reservation: reservation.settle_failure(failed(billed=True)), 0),
+        (lambda reservation: reservation.settle_failure(failed(billed=False)), 1),
+        (lambda reservation: reservation.settle_answer(completion(usage=None)), 0),
     ],
     ids=["maybe billed", "not billed", "not counted"],
 )
@@ -90,7 +90,7 @@ def test_what_is_read_at_an_unknown_price_counts_as_input_and_not_as_all_it_coul
     cost_limit = Budget(SpendingLimit(1.5 * WORST_USD), table=table, region=None, wait=never)
 
     for _ in range(1 + int(0.5 * WORST_USD / USED_USD)):
-        cost_limit.reserve(MODEL, REQUEST, TUTOR).answered(used)
+        cost_limit.reserve(MODEL, REQUEST, TUTOR).settle_answer(used)
 
     with pytest.raises(Stopped):
         cost_limit.reserve(MODEL, REQUEST, TUTOR)
@@ -103,7 +103,7 @@ def test_what_is_under_way_counts_in_full_in_the_most_that_was_spent():
 
     assert spending.spent_usd == 0
     assert spending.most_usd == pytest.approx(WORST_USD, abs=1e-9)
-    first.answered(USED)
+    first.settle_answer(USED)
     assert spending.most_usd == spending.spent_usd == pytest.approx(USED_USD, abs=1e-9)
 
 
@@ -127,7 +127,7 @@ def test_a_request_that_does_not_fit_beside_another_waits_for_it():
     threading.Thread(target=second, daemon=True).start()
     assert waiting.wait(PATIENCE_S)
     assert not outcome.done()
-    first.answered(USED)
+    first.settle_answer(USED)
 
     assert outcome.result(PATIENCE_S)
 
@@ -168,7 +168,7 @@ def test_what_waits_is_not_overtaken_by_what_would_fit_at_once():
         threads.append(threading.Thread(target=ask, args=(request, key), daemon=True))
         threads[-1].start()
         assert asked.acquire(timeout=PATIENCE_S)
-    first.answered(USED)
+    first.settle_answer(USED)
     for thread in threads:
         thread.join(PATIENCE_S)
 
@@ -218,9 +218,9 @@ def test_who_gives_up_waiting_makes_room_for_the_next():
 
 def test_after_a_refusal_only_verdicts_are_asked_for():
     cost_limit = budget(1.5, never)
-    cost_limit.reserve(MODEL, REQUEST, TUTOR).failed(failed(billed=True))
+    cost_limit.reserve(MODEL, REQUEST, TUTOR).settle_failure(failed(billed=True))
     small = Request(messages=REQUEST.messages, config=GenerateConfig(max_tokens=10))
-    cost_limit.reserve(MODEL, small, TUTOR).answered(USED)
+    cost_limit.reserve(MODEL, small, TUTOR).settle_answer(USED)
     with pytest.raises(Stopped) as first:
         cost_limit.reserve(MODEL, REQUEST, TUTOR)
 
@@ -236,13 +236,13 @@ def test_after_a_refusal_a_verdict_still_waits_for_those_under_way():
 
     def wait(future):
         waited.append(future)
-        first.answered(USED)
+        first.settle_answer(USED)
         future.result(PATIENCE_S)
 
     cost_limit = budget(1.5, wait)
     small = Request(messages=REQUEST.messages, config=GenerateConfig(max_tokens=10))
     dear = Request(messages=REQUEST.messages, config=GenerateConfig(max_tokens=9000))
-    cost_limit.reserve(MODEL, small, TUTOR).answered(USED)
+    cost_limit.reserve(MODEL, small, TUTOR).settle_answer(USED)
     with pytest.raises(Stopped):
         cost_limit.reserve(MODEL, dear, TUTOR)
     first = cost_limit.reserve(MODEL, REQUEST, JUDGE)

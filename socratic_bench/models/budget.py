@@ -127,19 +127,19 @@ class Reservation(Struct, frozen=True):
     prices: ModelPrices
     tier: PricingTier
 
-    def answered(self, completion: Completion) -> None:
+    def settle_answer(self, completion: Completion) -> None:
         """Settle by what the call cost."""
-        self._settle(_known_usd(self.prices, completion, self.tier))
+        self._settle(_counted_usd(self.prices, completion, self.tier))
 
-    def failed(self, attempt: Attempt) -> None:
+    def settle_failure(self, attempt: Attempt) -> None:
         """Settle by whether the request may be on the bill."""
         self._settle(None if attempt.may_have_been_billed else 0.0)
 
-    def lost(self) -> None:
+    def settle_unknown(self) -> None:
         """Settle a request of which nothing is known."""
         self._settle(None)
 
-    def unsent(self) -> None:
+    def release(self) -> None:
         """Release it all."""
         self._settle(0.0)
 
@@ -193,10 +193,10 @@ class Budget:
         none.
         """
         lost = [*failed, *(a for call in calls for a in call.attempts if a.error is not None)]
-        answered_usd = sum(
-            _answered_usd(self._prices(call.model_id or model_id), call, tier) for call in calls
+        calls_usd = sum(
+            _call_usd(self._prices(call.model_id or model_id), call, tier) for call in calls
         )
-        return answered_usd + sum(
+        return calls_usd + sum(
             attempt_usd(self._prices(attempt.model_id or model_id), attempt, tier) or 0.0
             for attempt in lost
         )
@@ -225,10 +225,10 @@ class Budget:
                 self._begun.add(event.key)
             case AttemptFailed():
                 self._begun.discard(event.key)
-                self._reservations.pop(event.key).failed(event.attempt)
+                self._reservations.pop(event.key).settle_failure(event.attempt)
             case CallAnswered():
                 self._begun.discard(event.key)
-                self._reservations.pop(event.key).answered(event.completion)
+                self._reservations.pop(event.key).settle_answer(event.completion)
             case CallFailed():
                 self._settle_open(event.key)
             case _:
@@ -239,9 +239,9 @@ class Budget:
         reservation, was_begun = self._reservations.pop(key, None), key in self._begun
         self._begun.discard(key)
         if reservation and was_begun:
-            reservation.lost()
+            reservation.settle_unknown()
         elif reservation:
-            reservation.unsent()
+            reservation.release()
 
     def _refuse(self, worst_usd: float, key: CallKey) -> Stopped:
         """The run's first refusal counts: from then on only verdicts are still called for."""
@@ -273,15 +273,15 @@ def _stopped(why: str, hint: str) -> Stopped:
     return stopped
 
 
-def _answered_usd(prices: ModelPrices, call: Completion, tier: PricingTier) -> float:
+def _call_usd(prices: ModelPrices, call: Completion, tier: PricingTier) -> float:
     """What a call cost; if that is not known, all that its last request could."""
-    usd = _known_usd(prices, call, tier)
+    usd = _counted_usd(prices, call, tier)
     if usd is not None:
         return usd
     return sum(attempt_usd(prices, attempt, tier) or 0.0 for attempt in call.attempts[-1:])
 
 
-def _known_usd(prices: ModelPrices, call: Completion, tier: PricingTier) -> float | None:
+def _counted_usd(prices: ModelPrices, call: Completion, tier: PricingTier) -> float | None:
     """What a call cost, at most: reading from a cache costs no more than input does."""
     usage, terms = call.usage, billed_tier(call, tier)
     cost = call_cost(prices, usage, terms)

@@ -221,7 +221,7 @@ class SimulatedModel(Struct, kw_only=True):
         def ended() -> None:
             self.calls[key.role].append(completion)
             if reservation:
-                reservation.answered(completion)
+                reservation.settle_answer(completion)
 
         self.event_queue.call(call_ms, ended)
         return completion
@@ -276,7 +276,7 @@ class SimulatedModel(Struct, kw_only=True):
         self, request: Request, refused: Sequence[str], reservation: Reservation | None
     ) -> None:
         if reservation:  # what is refused costs nothing
-            reservation.unsent()
+            reservation.release()
         self.seen.learn(refused)
         self.warms = self.warms and caches_system(request, self._can)
 
