@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from socratic_bench.emulator.throttle import Throttle
+from socratic_bench.emulator.runtime import Throttle
 from socratic_bench.errors import ModelError
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.models.bedrock.capabilities import Options

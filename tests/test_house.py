@@ -29,7 +29,7 @@ FLAGS = {
     ("socratic_bench/models/bedrock/hints.py", "--profile"): "of the aws command",
     ("socratic_bench/storage/s3.py", "--region"): "of the aws command",
     # The command that started the endpoint is not there when it answers.
-    ("socratic_bench/emulator/gate.py", "--allowed-host"): "an answer to another program",
+    ("socratic_bench/emulator/service.py", "--allowed-host"): "an answer to another program",
     # In other words a run that is gone on with would tell it twice.
     (
         "socratic_bench/benchmarks/socratic/benchmark.py",

@@ -8,8 +8,8 @@ from statistics import fmean, median, stdev
 import pytest
 
 from socratic_bench.emulator import Emulator, Settings, parse_fault
+from socratic_bench.emulator.dialogue import input_tokens
 from socratic_bench.emulator.simulation import answer
-from socratic_bench.emulator.tokens import input_tokens
 from tests.command import OPENING, account, assert_valid, environment, run
 from tests.in_process import played, predicted
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from socratic_bench.emulator.throttle import Throttle
+from socratic_bench.emulator.runtime import Throttle
 from socratic_bench.errors import Stopped
 from socratic_bench.models.adaptive_rate import (
     ANSWERS_ALONE,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from socratic_bench.catalogue.cache_pricing import Part
-from socratic_bench.emulator.throttle import Throttle
+from socratic_bench.emulator.runtime import Throttle
 from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.models.cancel import CancelToken

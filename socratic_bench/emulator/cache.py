@@ -6,8 +6,7 @@ from hashlib import blake2b
 
 from msgspec import Struct
 
-from socratic_bench.emulator.dialogue import JsonObject
-from socratic_bench.emulator.tokens import block_tokens
+from socratic_bench.emulator.dialogue import JsonObject, block_tokens
 
 LOOK_BACK = 20
 _TTL_S = {"5m": 300.0, "1h": 3600.0}
@@ -47,16 +46,20 @@ class PromptCache:
         points = [at for at, boundary in enumerate(boundaries) if boundary.ttl]
         long_enough = [at for at in points if boundaries[at].tokens >= minimum]
         now = self._clock()
-        read = max((self._found(boundaries, at, now, minimum) for at in long_enough), default=0)
+        read = max(
+            (self._readable_tokens(boundaries, at, now, minimum) for at in long_enough), default=0
+        )
         last = boundaries[long_enough[-1]].tokens if long_enough else 0
         ttl = boundaries[points[-1]].ttl or "5m"
-        kept = [(boundaries[at].digest, boundaries[at].ttl or "5m") for at in long_enough]
-        return CacheUse(read=read, write=last - read, ttl=ttl, commit=lambda: self._keep(kept))
+        entries = [(boundaries[at].digest, boundaries[at].ttl or "5m") for at in long_enough]
+        return CacheUse(read=read, write=last - read, ttl=ttl, commit=lambda: self._keep(entries))
 
     def clear(self) -> None:
         self._until.clear()
 
-    def _found(self, boundaries: list[_Boundary], at: int, now: float, minimum: int) -> int:
+    def _readable_tokens(
+        self, boundaries: list[_Boundary], at: int, now: float, minimum: int
+    ) -> int:
         """The longest known prefix at a cache point or at most `LOOK_BACK` blocks before it."""
         for boundary in reversed(boundaries[max(0, at - LOOK_BACK) : at + 1]):
             if boundary.tokens >= minimum and self._until.get(boundary.digest, 0) > now:

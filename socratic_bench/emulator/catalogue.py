@@ -76,9 +76,9 @@ def on_demand(model_id: str) -> ServiceError:
 def traits_of(model_id: str) -> Traits:
     """The limits of a model by the longest prefix in the table; an unknown one takes all."""
     base, table = base_model_id(model_id), _table()
-    known = max((key for key in table["models"] if base.startswith(key)), key=len, default="")
+    family = max((key for key in table["models"] if base.startswith(key)), key=len, default="")
     inherited = table["models"].get(OWN, {}) if base.startswith(OWN) else {}
-    row = {**table["defaults"], **inherited, **table["models"].get(known, {})}
+    row = {**table["defaults"], **inherited, **table["models"].get(family, {})}
     row["context_window"] = table["context_windows"].get(base, row["context_window"])
     return Traits(base_id=base, known=_is_known(model_id, base), **row)
 

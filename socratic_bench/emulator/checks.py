@@ -90,7 +90,7 @@ def _check_roles(messages: list[JsonObject]) -> None:
             "Try again with a conversation that starts with a user message."
         )
     roles = [message["role"] for message in messages if message["role"] != "system"]
-    if any(one == other for one, other in pairwise(roles)):
+    if any(role == next_role for role, next_role in pairwise(roles)):
         raise invalid(
             "A conversation must alternate between user and assistant roles. "
             "Make sure the conversation alternates between user and assistant roles and try again."
@@ -142,13 +142,13 @@ def _check_documents(messages: list[JsonObject]) -> None:
     names: list[str] = []
     for number, message in enumerate(messages):
         content = message["content"]
-        found = [block["document"]["name"] for block in content if "document" in block]
-        if found and not any("text" in block for block in content):
+        document_names = [block["document"]["name"] for block in content if "document" in block]
+        if document_names and not any("text" in block for block in content):
             raise invalid(
                 f"The content field in the Message object at messages.{number} has a document and "
                 "no text. Include a text block with the document and try again."
             )
-        names += found
+        names += document_names
     if len(names) != len(set(names)):
         raise invalid(
             "Messages can't contain duplicate document names. "
@@ -159,25 +159,25 @@ def _check_documents(messages: list[JsonObject]) -> None:
 
 
 def _check_tools(messages: list[JsonObject], body: JsonObject) -> None:
-    asked: list[str] = []
+    call_ids: list[str] = []
     for number, message in enumerate(messages):
         results = _ids(message, "toolResult")
-        if (asked or results) and "toolConfig" not in body:
+        if (call_ids or results) and "toolConfig" not in body:
             raise invalid(
                 "The toolConfig field must be defined when using toolUse and toolResult "
                 "content blocks."
             )
-        if len(results) > len(asked):
+        if len(results) > len(call_ids):
             raise invalid(
                 f"The number of toolResult blocks at messages.{number}.content exceeds the "
                 "number of toolUse blocks of previous turn."
             )
-        if missing := [one for one in asked if one not in results]:
+        if missing := [call_id for call_id in call_ids if call_id not in results]:
             raise invalid(
                 f"Expected toolResult blocks at messages.{number}.content for the following Ids: "
                 f"{', '.join(missing)}"
             )
-        asked = _ids(message, "toolUse") if message["role"] == "assistant" else []
+        call_ids = _ids(message, "toolUse") if message["role"] == "assistant" else []
 
 
 def _ids(message: JsonObject, kind: str) -> list[str]:

@@ -27,18 +27,18 @@ def answer(segments: list[str], query: str, *, any_model: bool) -> JsonObject:
                 "modelSummaries": [row for row in map(_summary, models) if _asked(row, arguments)]
             }
         case ["foundation-models", model_id]:
-            return {"modelDetails": _summary(_found(model_id, any_model=any_model))}
+            return {"modelDetails": _summary(_traits_or_refuse(model_id, any_model=any_model))}
         case ["foundation-model-availability", model_id]:
-            return _availability(_found(model_id, any_model=any_model))
+            return _availability(_traits_or_refuse(model_id, any_model=any_model))
         case ["inference-profiles"]:
             return _page(list(_profiles(models)), arguments)
         case ["inference-profiles", profile]:
-            return _profile_named(profile, any_model=any_model)
+            return _find_profile(profile, any_model=any_model)
         case _:
             raise unknown_operation()
 
 
-def _found(model_id: str, *, any_model: bool) -> Traits:
+def _traits_or_refuse(model_id: str, *, any_model: bool) -> Traits:
     traits = traits_of(model_id)
     if traits.known or any_model:
         return traits
@@ -92,10 +92,10 @@ def _profiles(models: tuple[Traits, ...]) -> Iterator[JsonObject]:
 
 
 def _profile(name: str, traits: Traits) -> JsonObject:
-    shown = traits.name or traits.base_id.partition(".")[2]
+    display_name = traits.name or traits.base_id.partition(".")[2]
     region = name.removesuffix(f".{traits.base_id}")
     return {
-        "inferenceProfileName": f"{region.upper()} {shown}".replace(".", "-"),
+        "inferenceProfileName": f"{region.upper()} {display_name}".replace(".", "-"),
         "inferenceProfileArn": f"{_PROFILE_ARN}/{name}",
         "inferenceProfileId": name,
         "models": [{"modelArn": _arn(traits)}],
@@ -104,7 +104,7 @@ def _profile(name: str, traits: Traits) -> JsonObject:
     }
 
 
-def _profile_named(name: str, *, any_model: bool) -> JsonObject:
+def _find_profile(name: str, *, any_model: bool) -> JsonObject:
     traits, short = traits_of(name), name.rpartition("/")[2]
     if short != traits.base_id and (traits.known or any_model):
         return _profile(short, traits)

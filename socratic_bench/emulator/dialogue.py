@@ -1,6 +1,8 @@
-"""What a simulated model reads of a Converse request: who it is, what was said, and when."""
+"""A Converse request as a simulated model reads it: roles, texts, turn, and tokens."""
 
+import json
 import re
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -10,6 +12,12 @@ from socratic_bench.emulator.models import Role, role_of
 
 JsonObject = dict[str, Any]
 
+# Tokens are counted by a rough rule, the same for every call: characters a token, tokens of a block
+# beside its text, and tokens of an image or a document.
+CHARACTERS = 4
+_BLOCK = 3
+_MEDIA = 1000
+_AS_JSON = {"toolUse", "toolResult", "toolSpec", "reasoningContent"}
 # What an inference profile's id has before its model's own.
 PROFILE_PREFIXES = frozenset(
     ("af", "apac", "au", "ca", "eu", "global", "il", "in", "jp", "me", "mx", "sa", "us", "us-gov")
@@ -20,7 +28,7 @@ _SHOWN_END = re.compile(r"\n</(reply|record)-([0-9a-fA-F]{16})>")
 class Record(Struct, frozen=True):
     """A whole dialogue as a judge is shown it, in marks with a code, and what is asked about it."""
 
-    asked: str
+    question: str
     text: str
     code: str
 
@@ -77,26 +85,26 @@ def read_dialogue(model_id: str, body: JsonObject) -> Dialogue:
     messages = tuple((m["role"], _text_of(m["content"])) for m in body.get("messages") or ())
     system = "\n".join(block["text"] for block in body.get("system") or () if "text" in block)
     users = [text for role, text in messages if role == "user"]
-    shown = _shown(users)
-    reply = shown if isinstance(shown, str) else None
+    judged = _judged_text(users)
+    reply = judged if isinstance(judged, str) else None
     return Dialogue(
         model_id=model_id,
         system=system,
         messages=messages,
-        role=role_of(system, users, is_judge=shown is not None),
+        role=role_of(system, users, is_judge=judged is not None),
         reply=reply,
-        record=shown if isinstance(shown, Record) else None,
+        record=judged if isinstance(judged, Record) else None,
     )
 
 
 def base_model_id(model_id: str) -> str:
     """The foundation model's id behind an ARN, a profile id, or itself."""
     name = model_id.rpartition("/")[2]
-    prefix, _, rest = name.partition(".")
-    return rest if prefix in PROFILE_PREFIXES else name
+    prefix, _, name_after_prefix = name.partition(".")
+    return name_after_prefix if prefix in PROFILE_PREFIXES else name
 
 
-def _shown(user_texts: list[str]) -> str | Record | None:
+def _judged_text(user_texts: list[str]) -> str | Record | None:
     """What stands between the delimiters that a judge is given; `None` if this is no judge's
     request.
 
@@ -111,20 +119,20 @@ def _shown(user_texts: list[str]) -> str | Record | None:
             # One line end may serve both delimiters where the reply is empty.
             start = text.rfind(opening, 0, match.start() + 1)
             if start >= 0:
-                shown = text[start + len(opening) : max(match.start(), start + len(opening))]
-                return shown if kind == "reply" else Record(text[:start], shown, code)
+                enclosed = text[start + len(opening) : max(match.start(), start + len(opening))]
+                return enclosed if kind == "reply" else Record(text[:start], enclosed, code)
     return None
 
 
-def shown_context(user_texts: list[str]) -> tuple[tuple[str, str], ...]:
+def read_context(user_texts: list[str]) -> tuple[tuple[str, str], ...]:
     """What was said before the reply that a judge is shown, by the name of who said it."""
     for text in (*user_texts[-1:], *user_texts[:1]):
         for match in reversed(list(_SHOWN_END.finditer(text))):
             code = match[2]
-            _, opening, rest = text.partition(f"<context-{code}>\n")
-            said, closing, _ = rest.partition(f"\n</context-{code}>")
+            _, opening, after_opening = text.partition(f"<context-{code}>\n")
+            exchanges, closing, _ = after_opening.partition(f"\n</context-{code}>")
             if opening and closing:
-                parts = re.split(rf"(?:^|\n\n)\[([^\]\n]+)-{code}\]\n", said)
+                parts = re.split(rf"(?:^|\n\n)\[([^\]\n]+)-{code}\]\n", exchanges)
                 return tuple(zip(parts[1::2], parts[2::2], strict=True))
     return ()
 
@@ -141,3 +149,31 @@ def _block_text(block: JsonObject) -> str:
     if "toolResult" in block:
         return "\n".join(str(part.get("text", "")) for part in block["toolResult"]["content"])
     return ""
+
+
+def text_tokens(text: str) -> int:
+    return (len(text) + CHARACTERS - 1) // CHARACTERS
+
+
+def block_tokens(block: JsonObject) -> int:
+    """Tokens of a content, system or tool block; a cache point has none."""
+    if "text" in block:
+        return text_tokens(block["text"]) + _BLOCK
+    if "cachePoint" in block:
+        return 0
+    if block.keys() & _AS_JSON:
+        return text_tokens(json.dumps(block, separators=(",", ":"))) + _BLOCK
+    return _MEDIA
+
+
+def input_tokens(body: JsonObject) -> int:
+    blocks = [*(body.get("toolConfig") or {}).get("tools", ()), *(body.get("system") or ())]
+    total = sum(map(block_tokens, blocks))
+    for message in body.get("messages") or ():
+        total += sum(map(block_tokens, message["content"]))
+    return total
+
+
+def output_tokens(content: Sequence[JsonObject]) -> int:
+    """What a reply is billed for: at least one, also for an empty text."""
+    return max(1, sum(block_tokens(block) - _BLOCK for block in content))

@@ -138,9 +138,9 @@ class FaultInjector:
 
 def _split(spec: str) -> list[str]:
     """Cut at colons; a piece without "=" belongs to the one before (model ids contain colons)."""
-    kind, *rest = spec.split(":")
+    kind, *fields = spec.split(":")
     pieces = [kind]
-    for piece in rest:
+    for piece in fields:
         if "=" in piece or len(pieces) == 1:
             pieces.append(piece)
         else:

@@ -7,14 +7,12 @@ from socratic_bench.emulator.answers import Outcome, reply_events
 from socratic_bench.emulator.cache import PromptCache
 from socratic_bench.emulator.catalogue import traits_of, unknown_model
 from socratic_bench.emulator.checks import check_request, check_streaming, check_window
-from socratic_bench.emulator.dialogue import JsonObject, read_dialogue
+from socratic_bench.emulator.dialogue import JsonObject, input_tokens, output_tokens, read_dialogue
 from socratic_bench.emulator.errors import ServiceError, invalid
 from socratic_bench.emulator.fault_replies import altered, error_of, guarded, throttling
 from socratic_bench.emulator.faults import FaultInjector
 from socratic_bench.emulator.models.reply import Reply, compose, limited, spoken_by
 from socratic_bench.emulator.settings import Settings
-from socratic_bench.emulator.throttle import Quotas
-from socratic_bench.emulator.tokens import input_tokens, output_tokens
 from socratic_bench.emulator.validation import service_validator
 
 # Token counting has no limits and no faults.
@@ -167,3 +165,59 @@ def _without_nulls(value: object) -> object:
     if isinstance(value, dict):
         return {name: _without_nulls(part) for name, part in value.items() if part is not None}
     return [_without_nulls(part) for part in value] if isinstance(value, list) else value
+
+
+# Buckets that are full again need not be kept; nobody has so many models in use.
+MOST_KEPT = 1000
+
+
+class Quotas:
+    """A bucket of requests for each model id, with a burst of a tenth of a minute's."""
+
+    def __init__(self, per_minute: float, clock: Callable[[], float]) -> None:
+        self._per_minute = per_minute
+        self._clock = clock
+        self._throttles: dict[str, Throttle] = {}
+
+    def wait_ms(self, model_id: str) -> float | None:
+        """See `Throttle.wait_ms`."""
+        throttle = self._throttles.get(model_id)
+        if throttle is None:
+            if len(self._throttles) >= MOST_KEPT:
+                in_use = {
+                    name: throttle
+                    for name, throttle in self._throttles.items()
+                    if not throttle.is_full
+                }
+                self._throttles = in_use
+            throttle = self._throttles[model_id] = Throttle(self._per_minute, self._clock)
+        return throttle.wait_ms()
+
+
+class Throttle:
+    """One bucket."""
+
+    def __init__(self, per_minute: float, clock: Callable[[], float]) -> None:
+        self._rate = per_minute / 60
+        self._room = max(1.0, per_minute / 10)
+        self._left = self._room
+        self._clock = clock
+        self._at = clock()
+
+    def wait_ms(self) -> float | None:
+        """Take one; `None` if there was one to take, else the milliseconds until there will be."""
+        self._fill()
+        if self._left >= 1:
+            self._left -= 1
+            return None
+        return (1 - self._left) / self._rate * 1000
+
+    @property
+    def is_full(self) -> bool:
+        self._fill()
+        return self._left >= self._room
+
+    def _fill(self) -> None:
+        now = self._clock()
+        self._left = min(self._room, self._left + (now - self._at) * self._rate)
+        self._at = now

@@ -129,7 +129,9 @@ class Emulator:
 
     def _make_room(self) -> bool:
         """Close the connection that has waited longest for a request, if any waits."""
-        waiting = [one for one in self._connections if one.waits_since_s is not None]
+        waiting = [
+            connection for connection in self._connections if connection.waits_since_s is not None
+        ]
         if not waiting:
             return False
         oldest = min(waiting, key=lambda connection: connection.waits_since_s or 0.0)

@@ -4,8 +4,10 @@ import json
 import re
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from hashlib import sha256
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from urllib.parse import unquote
 
 from msgspec import Struct
@@ -15,7 +17,6 @@ from socratic_bench.emulator import control_plane
 from socratic_bench.emulator.answers import Answer, HttpRequest, Outcome, response
 from socratic_bench.emulator.errors import ServiceError, unknown_operation
 from socratic_bench.emulator.faults import FaultInjector, parse_fault
-from socratic_bench.emulator.gate import Gate
 from socratic_bench.emulator.runtime import OPERATIONS, Runtime
 from socratic_bench.emulator.settings import Settings
 
@@ -164,11 +165,80 @@ class Service:
 
 
 def _unplayed(request: HttpRequest) -> str | None:
-    asked = f"{request.method} {request.target.partition('?')[0]}"
+    operation = f"{request.method} {request.target.partition('?')[0]}"
     names = UNPLAYED_OPERATIONS.items()
-    return next((name for path, name in names if re.fullmatch(path, asked)), None)
+    return next((name for path, name in names if re.fullmatch(path, operation)), None)
 
 
 def _row(record: RequestRecord) -> dict[str, object]:
     body = record.body.decode("utf-8", "replace") if record.body is not None else None
     return asdict(record) | {"body": body}
+
+
+_HOST_AND_PORT = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]/@\s]+)(?::(\d{1,5}))?")
+_OTHER_SITES = ("cross-site", "same-site")
+
+
+class Gate:
+    """Refuses requests from web pages: callers have to use one of the endpoint's own names.
+
+    A browser sends a page's requests to this machine, too, and a site can point its own name here
+    (DNS rebinding). Both show in what the browser says of itself: `Host`, `Origin`,
+    `Sec-Fetch-Site`.
+
+    These are the loopback device's, the address (and port) at which a client has reached it, the
+    one that it was told to listen on, and those that its user allows.
+    """
+
+    def __init__(self, allowed: Iterable[str]) -> None:
+        self._allowed = {name.lower() for name in allowed}
+        self._bound: set[str] = set()
+        self._is_own = lru_cache(maxsize=256)(self._names_the_endpoint)
+
+    def listens_at(self, *names: str) -> None:
+        """Take a name or an address on which the endpoint listens for one of its own."""
+        self._bound.update(name.lower() for name in names)
+        self._is_own.cache_clear()
+
+    def check(self, headers: Mapping[str, str], local: tuple[str, int]) -> None:
+        """Raise an error for a request that another name or another site's page has led here."""
+        host = headers.get("host")
+        if host is None:
+            raise ServiceError(400, "ValidationException", "The request has no Host header.")
+        if not self._is_own(host, local):
+            name = host[:100]
+            raise _denied(
+                f"This endpoint is not called {name!r}. If that is a name of its own, start it "
+                "with --allowed-host and that name."
+            )
+        own_origin = f"http://{host.lower()}"
+        origin = headers.get("origin", own_origin).lower()
+        if origin != own_origin or headers.get("sec-fetch-site") in _OTHER_SITES:
+            raise _denied("A page of another site may not call this endpoint.")
+
+    def _names_the_endpoint(self, host: str, local: tuple[str, int]) -> bool:
+        text = host.lower()
+        match = _HOST_AND_PORT.fullmatch(text)
+        if match is None:
+            return False
+        name = match[1].removesuffix(".")
+        if {name, text} & self._allowed or name == "localhost" or name.endswith(".localhost"):
+            return True
+        bare = name.strip("[]")
+        address = _address(bare)
+        if address is not None and address.is_loopback:
+            return True
+        at_home = bare in self._bound or (address is not None and address == _address(local[0]))
+        return at_home and match[2] in (None, str(local[1]))
+
+
+def _address(text: str) -> IPv4Address | IPv6Address | None:
+    try:
+        address = ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    return getattr(address, "ipv4_mapped", None) or address
+
+
+def _denied(message: str) -> ServiceError:
+    return ServiceError(403, "AccessDeniedException", message)

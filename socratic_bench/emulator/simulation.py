@@ -2,11 +2,10 @@
 
 from socratic_bench.emulator.catalogue import traits_of
 from socratic_bench.emulator.checks import check_request, check_streaming, check_window
-from socratic_bench.emulator.dialogue import JsonObject, read_dialogue
+from socratic_bench.emulator.dialogue import JsonObject, input_tokens, output_tokens, read_dialogue
 from socratic_bench.emulator.errors import ServiceError
 from socratic_bench.emulator.fault_replies import guarded
 from socratic_bench.emulator.models.reply import compose, limited
-from socratic_bench.emulator.tokens import input_tokens, output_tokens
 
 
 def refusal(

@@ -63,8 +63,8 @@ def _broken_constraints(value: Any, shape: Shape, path: tuple[str, ...]) -> Iter
     rules = shape.metadata
     if rule := _broken_rule(value, shape.type_name, rules):
         place = ".".join(path) or "body"
-        shown = str(value)[:SHOWN_CHARACTERS]
-        yield f"Value '{shown}' at '{place}' failed to satisfy constraint: Member must {rule}"
+        excerpt = str(value)[:SHOWN_CHARACTERS]
+        yield f"Value '{excerpt}' at '{place}' failed to satisfy constraint: Member must {rule}"
     if isinstance(shape, StructureShape) and not _is_document(shape):
         for name, part in value.items():
             yield from _broken_constraints(part, shape.members[name], (*path, name))

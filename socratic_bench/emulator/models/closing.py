@@ -78,9 +78,9 @@ class Part(Struct, frozen=True):
 def closing_answer(record: Record) -> JsonObject:
     """The arguments of the judge's tool call: each insight and, if asked for, the lapses."""
     parts = tuple(_parts(record))
-    answer = _insights(_INSIGHT.findall(record.asked), parts)
-    if to_check := _TO_CHECK.search(record.asked):
-        pushes = _TOLD_TO_PUSH.search(record.asked)
+    answer = _insights(_INSIGHT.findall(record.question), parts)
+    if to_check := _TO_CHECK.search(record.question):
+        pushes = _TOLD_TO_PUSH.search(record.question)
         pushed = {int(turn) for turn in re.findall(r"turn (\d+)", pushes[1] if pushes else "")}
         answer["lapses"] = [*_lapses(parts, set(map(int, to_check[1].split(", "))), pushed)]
     return answer

@@ -6,7 +6,7 @@ from random import Random
 from msgspec import Struct
 
 from socratic_bench.emulator.catalogue import Traits
-from socratic_bench.emulator.dialogue import Dialogue, JsonObject, shown_context
+from socratic_bench.emulator.dialogue import CHARACTERS, Dialogue, JsonObject, read_context
 from socratic_bench.emulator.models import judge
 from socratic_bench.emulator.models import judge_events as judge_second
 from socratic_bench.emulator.models.closing import closing_answer
@@ -16,7 +16,6 @@ from socratic_bench.emulator.models.judge_events import Context
 from socratic_bench.emulator.models.student import student_reply
 from socratic_bench.emulator.models.tutor import tutor_reply
 from socratic_bench.emulator.settings import Speaker
-from socratic_bench.emulator.tokens import CHARACTERS
 
 NAMES, MOST = ("form", "substance", "purity"), 10
 _SIGNATURE = "RW11bGF0ZWQgdGhvdWdodA=="
@@ -108,7 +107,7 @@ def _verdict(dialogue: Dialogue, tool: JsonObject | None) -> JsonObject:
     schema = tool["inputSchema"].get("json") if tool else None
     asked = schema.get("properties") if isinstance(schema, dict) else None
     if "events" in asked if isinstance(asked, dict) else '"events"' in dialogue.system:
-        context = Context(shown_context(dialogue.user_texts))
+        context = Context(read_context(dialogue.user_texts))
         verdict = judge_second.verdict(context, dialogue.reply or "")
     else:
         verdict = judge.verdict(dialogue.reply or "")
