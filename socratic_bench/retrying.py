@@ -1,17 +1,11 @@
-"""The retry policy of calls, uploads and reads: what is tried again, and after how long.
-
-Tenacity is imported once something has failed: it takes a fiftieth of a run's start-up.
-"""
+"""The retry policy of calls, uploads and reads: exponential backoff with full jitter."""
 
 import random
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from msgspec import Struct
-
-if TYPE_CHECKING:
-    from tenacity import RetryCallState
 
 Result = TypeVar("Result")
 
@@ -26,16 +20,16 @@ class Uniform(Protocol):
 
 
 class RetryPolicy(Struct, frozen=True, kw_only=True):
-    """Full jitter: each wait is uniform between 0 and a bound, which doubles with each try.
+    """Full jitter: each wait is uniform between 0 and a bound, which doubles with each attempt.
 
     https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/. A wait that a server
-    asked for is honoured up to `SERVER_WAIT_MAX_S` and gets up to a quarter of jitter on top, so
-    that what was refused together does not come back together.
+    asks for is honoured up to `SERVER_WAIT_MAX_S`, with up to a quarter of jitter added, so that
+    requests refused together do not come back together.
 
     Attributes:
-        max_attempts: tries in all; `None` for no bound.
-        window_s: none begins later than so long after the first; `None` for no bound.
-        wait_base_s, wait_max_s: the first bound of a wait, and the last one.
+        max_attempts: the most attempts; `None` for no bound.
+        window_s: seconds after the first attempt from which none begins; `None` for no bound.
+        wait_base_s, wait_max_s: the first and the largest bound of a wait.
     """
 
     max_attempts: int | None = None
@@ -54,42 +48,33 @@ class RetryPolicy(Struct, frozen=True, kw_only=True):
         server_wait_s: Callable[[BaseException], float | None] = lambda _: None,
         is_enough: Callable[[], bool] = lambda: False,
     ) -> Result:
-        """What `work` returns, or its last error, if that does not pass or it `is_enough`."""
-        begun_s = monotonic_s()
-        try:
-            return work()
-        except Exception as error:
-            if not passes(error):
-                raise
-            first = [error]
+        """Call `work` until it succeeds; returns its result, or raises its last error.
 
-        from tenacity import Retrying, retry_if_exception
+        `passes` says whether an error may pass, `server_wait_s` the wait that it asks for. It gives
+        up once `is_enough`.
+        """
+        started_s = monotonic_s()
+        n_attempts = 0
+        while True:
+            n_attempts += 1
+            try:
+                return work()
+            except Exception as error:
+                if not passes(error):
+                    raise
+                wait_s = self._wait_s(n_attempts, server_wait_s(error))
+                if is_enough() or self._is_over(n_attempts, monotonic_s() - started_s):
+                    raise
+            sleep(wait_s)
 
-        def tried() -> Result:
-            if first:
-                raise first.pop()
-            return work()
-
-        def is_over(state: "RetryCallState") -> bool:
-            return is_enough() or self._is_over(state.attempt_number, monotonic_s() - begun_s)
-
-        def wait_s(state: "RetryCallState") -> float:
-            error = state.outcome.exception() if state.outcome else None
-            asked_s = server_wait_s(error) if error else None
-            return self._wait_s(state.attempt_number, asked_s)
-
-        return Retrying(
-            retry=retry_if_exception(passes), stop=is_over, wait=wait_s, sleep=sleep, reraise=True
-        )(tried)
-
-    def _is_over(self, n_tried: int, passed_s: float) -> bool:
-        if self.max_attempts is not None and n_tried >= self.max_attempts:
+    def _is_over(self, n_attempts: int, elapsed_s: float) -> bool:
+        if self.max_attempts is not None and n_attempts >= self.max_attempts:
             return True
-        return self.window_s is not None and passed_s >= self.window_s
+        return self.window_s is not None and elapsed_s >= self.window_s
 
-    def _wait_s(self, n_tried: int, asked_s: float | None) -> float:
-        if asked_s is not None:
-            wait_s = min(asked_s, SERVER_WAIT_MAX_S)
+    def _wait_s(self, n_attempts: int, requested_s: float | None) -> float:
+        if requested_s is not None:
+            wait_s = min(requested_s, SERVER_WAIT_MAX_S)
             return wait_s + self.uniform(0, wait_s / 4)
-        doublings = min(n_tried - 1, DOUBLINGS_MAX)
+        doublings = min(n_attempts - 1, DOUBLINGS_MAX)
         return self.uniform(0, min(self.wait_max_s, self.wait_base_s * 2**doublings))

@@ -1,7 +1,8 @@
-"""Turns, what a rubric asks of a judge about them, and what the judge says."""
+"""Turns, rubrics, and the verdicts of judges."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from statistics import stdev
 from typing import Literal
 
 from msgspec import Struct, field
@@ -19,19 +20,18 @@ from socratic_bench.types import (
 )
 
 Measure = bool | int | float | str | None
-# How the verdicts of jurors become one, dimension by dimension.
-JuryRule = Literal["mean", "median"]
+JuryRule = Literal["mean", "median"]  # how jurors' scores of a dimension become one
 SUM_PLACES = 6
-Findings = tuple[Mapping[str, Measure], ...]
+ClosingAnswer = tuple[Mapping[str, Measure], ...]  # findings, by names of the benchmark's own
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
-    """A judge's scores of one reply, by the rubric's dimensions, with its reasons.
+    """A judge's scores of one reply, by the rubric's dimensions, with the reasons.
 
-    `events` holds the quoted words of each of the rubric's events that the judge saw, by name;
-    `None` where the rubric has none, or the judge did not say. `quotes` holds the words of the
-    reply that each score rests on, `None` where there are none; `unquoted` names the dimensions and
-    events whose words do not stand in the reply. Both are `None` under a rubric without quotes.
+    `events` has the quoted words of each event of the rubric that the judge saw, by name; `None` if
+    the rubric has no events, or the judge did not answer. `quotes` has the words of the reply on
+    which each score is based, `None` for none; `unquoted` names the dimensions and events whose
+    quoted words are not in the reply. Both are `None` under a rubric without quotes.
     """
 
     scores: Mapping[str, float]
@@ -43,15 +43,15 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
     @property
     def overall_score(self) -> float:
-        """The sum, without what thirds lose on the way: three thirds of 8 reach 8."""
+        """The sum of the scores, rounded so that three thirds of 8 are 8."""
         return round(sum(self.scores.values()), SUM_PLACES)
 
 
 class Unscored(Struct, frozen=True, kw_only=True):
     """Why a turn has no verdict: `reason` is a word for machines, `message` is for people.
 
-    `hints` say what to do about a judge that could not be reached. `causes` are the reasons of the
-    jurors that gave no verdict, where too few were left.
+    `hints` say what to do about a judge that could not be reached. `causes` are the reasons of a
+    jury's members that gave no verdict, if too few gave one.
     """
 
     reason: str
@@ -62,7 +62,7 @@ class Unscored(Struct, frozen=True, kw_only=True):
 
 
 class Vote(Struct, frozen=True, kw_only=True):
-    """What one juror makes of a reply: each of its `samples`, and their mean as its `outcome`."""
+    """One juror's `samples` of a verdict on a reply, and their mean as its `outcome`."""
 
     judge_model: str
     samples: tuple[Verdict | Unscored, ...]
@@ -70,28 +70,27 @@ class Vote(Struct, frozen=True, kw_only=True):
 
     @property
     def spread(self) -> Mapping[str, float] | None:
-        """How far its samples differ; see `deviations`."""
-        return deviations([one for one in self.samples if isinstance(one, Verdict)])
+        """Standard deviations of its samples; see `deviations`."""
+        return deviations([sample for sample in self.samples if isinstance(sample, Verdict)])
 
 
 def deviations(verdicts: Sequence[Verdict]) -> Mapping[str, float] | None:
-    """The deviation of verdicts on one reply (with n - 1) by dimension, and of `overall_score`;
-    `None` with fewer than two.
-    """
-    if len(verdicts) < 2:  # noqa: PLR2004 -- one does not scatter
-        return None
-    # Not needed before a jury has voted.
-    from statistics import stdev
+    """Standard deviations (n - 1) of verdicts on one reply, by dimension and of `overall_score`.
 
-    found = {name: stdev(one.scores[name] for one in verdicts) for name in verdicts[0].scores}
-    return {**found, "overall_score": stdev(one.overall_score for one in verdicts)}
+    `None` with fewer than two verdicts.
+    """
+    if len(verdicts) < 2:  # noqa: PLR2004
+        return None
+    names = verdicts[0].scores
+    by_name = {name: stdev(verdict.scores[name] for verdict in verdicts) for name in names}
+    return {**by_name, "overall_score": stdev(verdict.overall_score for verdict in verdicts)}
 
 
 class Judged(Struct, frozen=True, kw_only=True):
-    """The outcome of judging one turn and what it took: one call, or two after a repair.
+    """The outcome of judging one turn, and its calls: one, or two after a repair.
 
-    `votes` are those of which the outcome is made, each with its samples; empty of a single verdict
-    of a single judge. `rule` is how several jurors' votes became one.
+    `votes` are the votes of which the outcome is made; empty for a single verdict of one judge.
+    `rule` is how several jurors' votes became one.
     """
 
     outcome: Verdict | Unscored
@@ -102,28 +101,26 @@ class Judged(Struct, frozen=True, kw_only=True):
 
 
 def without_words(call: Completion) -> Completion:
-    """What a call took, without what was said: of an answer whose words stand elsewhere."""
+    """The call without its message, for a document that has the words elsewhere."""
     return replace(call, message=Message(call.message.role, ()))
 
 
 class ClosingVerdict(Struct, frozen=True, kw_only=True):
-    """What a judge makes of an episode as a whole: `findings`, by names of the benchmark's own."""
+    """A judge's findings about an episode as a whole, by names of the benchmark's own."""
 
-    findings: Findings
+    findings: ClosingAnswer
     judge_model: str
 
 
 class ClosingVote(Struct, frozen=True, kw_only=True):
-    """What one juror makes of an episode as a whole."""
+    """One juror's verdict on an episode as a whole."""
 
     judge_model: str
     outcome: ClosingVerdict | Unscored
 
 
 class ClosingResult(Struct, frozen=True, kw_only=True):
-    """The outcome of asking a judge about an episode as a whole, and the calls that it took; with a
-    jury, the `votes` of which it is made.
-    """
+    """The outcome of judging an episode as a whole, and its calls; of a jury, also the `votes`."""
 
     outcome: ClosingVerdict | Unscored
     calls: tuple[Completion, ...]
@@ -136,7 +133,7 @@ class ClosingResult(Struct, frozen=True, kw_only=True):
 
 
 class Dimension(Struct, frozen=True, kw_only=True):
-    """One sub-score of a rubric: `low`..`high` in steps of `step`, with its levels in words."""
+    """A dimension of a rubric: scores from `low` to `high` in steps of `step`, levels in words."""
 
     name: str
     low: float
@@ -146,15 +143,16 @@ class Dimension(Struct, frozen=True, kw_only=True):
 
 
 class Event(Struct, frozen=True, kw_only=True):
-    """Something that a reply does or does not do, whatever it scores. `meaning` tells the judge."""
+    """Something that a reply may do, whatever its score; `meaning` explains it to the judge."""
 
     name: str
     meaning: str
 
 
 class ScoredReply(Struct, frozen=True, kw_only=True):
-    """A reply as a rubric would have it scored: what it answers, `scores` by dimension, and `why`
-    in a few words. `before` is what was said before that, `events` the words of each event in it.
+    """An example of a rubric: a reply to `prompt` with its `scores`, and `why` in a few words.
+
+    `before` is what was said before the prompt, `events` has the words of each event in the reply.
     """
 
     prompt: str
@@ -166,15 +164,16 @@ class ScoredReply(Struct, frozen=True, kw_only=True):
 
 
 class Rubric(Struct, frozen=True, kw_only=True):
-    """How a judge scores one reply. `sha256` is of the file that it was read from.
+    """How a judge scores one reply. Raises `ValueError` for a dimension with a reserved name.
 
-    `speakers` are those whose words a judge sees: who is answered first, whose reply is scored
-    last. `is_dialogue`: what they said before it is shown, too; else the reply stands alone.
-    `events` are what a judge looks for beside the dimensions. `has_quotes`: a verdict quotes the
-    words of the reply that each score and event rests on. `temperature` is what judges are asked
-    at, where their model takes one; `None` leaves it to the model. `references` are what others
-    reached by it: by dimension, who, and their macro F1. Raises `ValueError` for a
-    dimension by whose name verdict or example have something else.
+    Attributes:
+        sha256: of the file that it was read from.
+        events: what a judge looks for in addition to the dimensions.
+        speakers: whose words a judge sees: who is answered, then whose reply is scored.
+        is_dialogue: whether the judge sees what they said before, too.
+        has_quotes: whether a verdict quotes the words on which each score and event is based.
+        temperature: of judges whose model takes one; `None` leaves it to the model.
+        references: published agreement: by dimension, whose it is, and their macro F1.
     """
 
     id: str
@@ -191,29 +190,31 @@ class Rubric(Struct, frozen=True, kw_only=True):
     references: Mapping[str, tuple[str, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        taken = {"rationale", "quotes", "events", "before", "reply", "why", self.speakers[0]}
-        if found := taken & {dimension.name for dimension in self.dimensions}:
-            raise ValueError(f"No dimension can be called {' or '.join(sorted(found))}.")
+        reserved = {"rationale", "quotes", "events", "before", "reply", "why", self.speakers[0]}
+        if names := reserved & {dimension.name for dimension in self.dimensions}:
+            raise ValueError(f"No dimension can be called {' or '.join(sorted(names))}.")
 
 
-# What a model made of what it was asked: words, none for what they would say, only a part of them,
-# or none that the benchmark can read.
+# Whether a model answered: "truncated" is an answer cut at a limit, "unparsed" one that the
+# benchmark cannot read.
 Outcome = Literal["answered", "refused", "truncated", "unparsed"]
 
 
 class Turn(Struct, frozen=True, kw_only=True):
-    """One item: what was said to the model under test (`prompt`) and its `reply`. In a dialogue it
-    is one exchange, and its `index` says which came first.
+    """A prompt to the model under test and its reply; in a dialogue, the exchange at `index`.
 
-    `others` are the calls of the benchmark's other actors that led to `prompt`, by their names.
-    `measures` holds the benchmark's deterministic readings of the reply, empty until they are made,
-    `notes` what else it stores with the turn, `summary` what people see of it if no judge scores
-    it. A benchmark that knows more of a turn extends this class. `judged` is `None` until the judge
-    has spoken, and without a judge. `injection_suspected`: the reply looks as if it spoke to the
-    judge; `None` without a rubric. A `replayed` turn was read from a record: no model was called
-    for it, nobody judges it, and its reply's figures mean nothing. `set_aside` are the answers for
-    which others were asked, by the role that gave them. `is_parsed`: whether the
-    benchmark could read the reply; `None` where that is no question.
+    A benchmark that knows more of a turn extends this class.
+
+    Attributes:
+        others: calls of other actors that led to `prompt`, by their names.
+        notes: what else the benchmark stores with the turn.
+        measures: measures of the reply that need no model; empty until they are made.
+        summary: what progress lines show of it if no judge scores it.
+        judged: `None` until the judge has answered, and without a judge.
+        injection_suspected: the reply seems to address the judge; `None` without a rubric.
+        replayed: it was read from a record: no model was called for it, and nobody judges it.
+        set_aside: earlier answers that were rejected, with the role that gave each.
+        is_parsed: whether the benchmark could read the reply; `None` if it does not parse replies.
     """
 
     index: int
@@ -231,18 +232,19 @@ class Turn(Struct, frozen=True, kw_only=True):
     is_parsed: bool | None = None
 
     def calls(self, role: Role, *, tested: Role) -> tuple[Completion, ...]:
-        """Every call of a role that was answered for this turn, those set aside first; `tested` is
-        the one that the reply is of.
+        """The answered calls of a role for this turn, those set aside first.
+
+        `tested` is the role of the model under test.
         """
-        aside = tuple(call for whose, call in self.set_aside if whose == role)
         if role == JUDGE:
             return self.judged.calls if self.judged else ()
+        set_aside = tuple(call for call_role, call in self.set_aside if call_role == role)
         last = self.reply if role == tested else self.others.get(role)
-        return aside if last is None else (*aside, last)
+        return set_aside if last is None else (*set_aside, last)
 
     @property
     def answered(self) -> Outcome:
-        """What became of what the model was asked."""
+        """Whether the model answered."""
         stop_reason = self.reply.stop_reason
         if stop_reason in REFUSED_STOPS or self.reply.provider_stop_reason in REFUSED_STOPS:
             return "refused"
@@ -253,7 +255,7 @@ class Turn(Struct, frozen=True, kw_only=True):
 
     @property
     def outcome(self) -> Verdict | Unscored | None:
-        """The verdict, or why there is none; `None` where nobody was asked."""
+        """The verdict, or why there is none; `None` if nobody judged it."""
         return self.unscorable or (self.judged.outcome if self.judged else None)
 
     @property
@@ -265,7 +267,7 @@ class Turn(Struct, frozen=True, kw_only=True):
 def recorded_reply(
     text: str, stop_reason: str, provider_stop_reason: str | None = None
 ) -> Completion:
-    """A reply that no call of this run made: no document shows its times."""
+    """A reply that was read from a record, not made by a call; its times mean nothing."""
     return Completion(
         message=Message.assistant(text),
         stop_reason=stop_reason,

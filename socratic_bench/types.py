@@ -1,7 +1,4 @@
-"""The frozen types that every package shares: messages, requests, calls, answers.
-
-Unknown is always `None`; a zero is a measured zero.
-"""
+"""Types that every room shares: messages, requests, calls, answers. Unknown is `None`, never 0."""
 
 from __future__ import annotations
 
@@ -15,14 +12,14 @@ from socratic_bench.generation import GenerateConfig
 
 
 def doc(description: str) -> Meta:
-    """What a field means, in the schemas of documents."""
+    """The meaning of a document's field, for its JSON Schema."""
     return Meta(description=description)
 
 
-# Who is called: an actor of the benchmark by its name, or the judge.
+# The role of a call: an actor of the benchmark by its name, or the judge.
 Role = str
 JUDGE: Role = "judge"
-# The part of a call that asks about an episode as a whole; in a jury, a juror's id follows.
+# `CallKey.part` of a call about an episode as a whole; in a jury, a juror's id follows it.
 CLOSING = "closing"
 
 EndReason = Literal[
@@ -45,7 +42,7 @@ EndReason = Literal[
     "internal",
 ]
 
-# Why a model stopped, whatever its provider calls it.
+# Why a model stopped, for any provider.
 StopReason = Literal[
     "end_turn",
     "max_tokens",
@@ -60,17 +57,17 @@ StopReason = Literal[
     "other",
 ]
 
-# Stop reasons by which the service says that a model's output is broken, whatever is left of it.
+# Stop reasons of output that the service calls broken.
 MALFORMED_STOPS = ("malformed_output", "malformed_model_output", "malformed_tool_use")
 
-# Those by which a model, or what watches over it, gives no answer to what was asked. The last one
-# is of a request that was refused for its length, which is an answer where many items are asked.
+# Stop reasons of a model, a filter or a guardrail that gives no answer. The last one is of a
+# request that was refused for its length, which counts as an answer to one of many items.
 CONTEXT_WINDOW = "context_window"
 REFUSED_STOPS = ("content_filtered", "guardrail_intervened", "refusal", CONTEXT_WINDOW)
-# Those of an answer that ends before its end.
+# Stop reasons of an answer that was cut at a limit.
 CUT_STOPS = ("max_tokens", "model_context_window_exceeded")
 
-# The largest count that a run writes or reads back: no service counts more tokens or milliseconds.
+# The largest number of tokens or milliseconds that a run stores; no service counts more.
 MOST = 10**12
 Tokens = Annotated[int, Meta(ge=0, le=MOST)]
 Milliseconds = Annotated[float, Meta(ge=0, le=MOST)]
@@ -79,7 +76,7 @@ Words = Annotated[str, doc("the text of the block")]
 ToolCallId = Annotated[str, doc("the id that the model gave to its call of the tool")]
 ProviderStopReason = Annotated[str | None, doc("why it ended, as the provider says")]
 AskedModel = Annotated[str | None, doc("the model that was asked; null: not noted")]
-# What a request that failed, or whose end is unknown, can be billed for.
+# What a request that failed, or whose end is unknown, may be billed for.
 InputAtMost = Annotated[
     Tokens | None, doc("the most input tokens it may have used; null: no known bound")
 ]
@@ -91,22 +88,22 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 
 def clean(text: str) -> str:
-    """The text with lone surrogates replaced by U+FFFD, since no UTF-8 or JSON can carry them."""
+    """The text with lone surrogates, which UTF-8 cannot encode, replaced by U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def plural(number: int, one: str, more: str = "") -> str:
-    """A number with what it counts: 1 turn, 2 turns; `more` where an s does not do."""
-    return f"{number} {one if number == 1 else more or f'{one}s'}"
+def plural(number: int, singular: str, plural: str = "") -> str:
+    """A number with its noun, as in "1 turn" or "2 turns"; the plural adds an "s" by default."""
+    return f"{number} {singular if number == 1 else plural or f'{singular}s'}"
 
 
 def in_digits(number: float) -> str:
-    """A number to six places, as people write it: never 1e-06, and 3 for 3.0."""
+    """A number with at most six decimals and no exponent: 0.000001, and 3 for 3.0."""
     return f"{number:.6f}".rstrip("0").rstrip(".")
 
 
 def is_text(text: str) -> bool:
-    """Whether it holds no lone surrogate, as which Python has bytes that it cannot decode."""
+    """Whether it has no lone surrogate, which stands for a byte that Python cannot decode."""
     return clean(text) == text
 
 
@@ -117,7 +114,7 @@ class Text(Struct, frozen=True):
 
 
 class Reasoning(Struct, frozen=True):
-    """What a model thought before it spoke: never shown to another role, never judged."""
+    """A model's reasoning before its reply; no other role and no judge sees it."""
 
     text: Words
 
@@ -131,7 +128,7 @@ class ToolUse(Struct, frozen=True):
 
 
 class ToolResult(Struct, frozen=True):
-    """An answer to a `ToolUse`, sent back by the user's side."""
+    """The result of a `ToolUse`, in a user message."""
 
     id: ToolCallId
     text: Words
@@ -142,14 +139,14 @@ Block = Text | Reasoning | ToolUse | ToolResult
 
 
 class Message(Struct, frozen=True):
-    """One message of a conversation, in content blocks."""
+    """One message of a conversation."""
 
     role: Annotated[Literal["user", "assistant"], doc("whose message it is")]
     content: Annotated[tuple[Block, ...], doc("its blocks, in order")]
 
     @property
     def text(self) -> str:
-        """The text blocks, joined; reasoning and tool blocks left out."""
+        """The joined text blocks, without reasoning and tool blocks."""
         return "".join(block.text for block in self.content if isinstance(block, Text))
 
     @classmethod
@@ -162,7 +159,7 @@ class Message(Struct, frozen=True):
 
 
 class Tool(Struct, frozen=True, kw_only=True):
-    """A tool that the model is made to call; `input_schema` is a JSON Schema object."""
+    """A tool that the model must call; `input_schema` is a JSON Schema."""
 
     name: str
     description: str
@@ -170,11 +167,11 @@ class Tool(Struct, frozen=True, kw_only=True):
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """What is asked of a model. Free of anything that differs between runs of one seed.
+    """A request to a model, without anything that differs between runs of one seed.
 
-    `is_cacheable_prefix`: the next request begins with all of this one, but for what stands behind
-    the first block of the last message, so caching it pays.
-    `temperature_if_taken` is sent only to models that take one; the one in `config` always is.
+    `is_cacheable_prefix`: the next request begins with all of this one except the later blocks of
+    the last message, so caching it pays. `temperature_if_taken` is sent only to models that take
+    one; the temperature in `config` is always sent.
     """
 
     messages: tuple[Message, ...]
@@ -186,7 +183,7 @@ class Request(Struct, frozen=True, kw_only=True):
 
 
 class CallKey(Struct, frozen=True, kw_only=True):
-    """Names one call within a run: who was asked, for which turn, and which try of it."""
+    """Names one call within a run: the role, the turn, and which of several calls for it."""
 
     role: Annotated[Role, doc("who was asked: an actor's name, or judge")]
     index: Annotated[int, Meta(ge=0, description="index of the turn, from 0")]
@@ -271,24 +268,24 @@ class Completion(Struct, frozen=True, kw_only=True):
 
     @property
     def overhead_ms(self) -> float | None:
-        """What network and client took: the latency seen from here less the service's own."""
+        """Milliseconds of network and client: the latency minus the service's own."""
         if self.service_latency_ms is None:
             return None
         return self.latency_ms - self.service_latency_ms
 
     @property
     def output_tokens_per_s(self) -> float | None:
-        """Output tokens over the whole time from sending to the last byte, streamed or not."""
+        """Output tokens a second, from sending the request to the last byte."""
         if self.usage is None or self.latency_ms <= 0:
             return None
         return self.usage.output_tokens / self.latency_ms * 1000
 
     @property
     def wait_before_ms(self) -> float:
-        """What was waited before the first attempt, to keep the run's pace."""
+        """Milliseconds waited for the rate limit before the first attempt."""
         return self.attempts[0].wait_ms if self.attempts else 0.0
 
     @property
     def wait_between_ms(self) -> float:
-        """What was waited between attempts."""
+        """Milliseconds waited between attempts."""
         return sum(attempt.wait_ms for attempt in self.attempts[1:])

@@ -35,7 +35,6 @@ LATER = (
     "scipy.optimize",
     "scipy.stats",
     "statistics",
-    "tenacity",
     "tomllib",
     "ulid",
     "urllib3.connectionpool",

@@ -67,7 +67,7 @@ class SumEpisode(Episode, frozen=True, kw_only=True):
         reply = context.tested.complete(request, CallKey(role="model", index=index))
         return Turn(index=index, prompt=question_of(index), reply=reply)
 
-    def measured(self, turns: Sequence[Turn], index: int) -> Turn:
+    def measure(self, turns: Sequence[Turn], index: int) -> Turn:
         said = turns[index].reply.message.text.strip()
         right = said == str(2 * index)
         return replace(turns[index], measures={"is_right": right}, is_parsed=said.isdigit())

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from socratic_bench import RunConfig
 from socratic_bench.benchmarks.socratic.benchmark import BENCHMARK
 from socratic_bench.benchmarks.socratic.expectation import expected_reply
-from socratic_bench.catalogue.cache_pricing import Part, PrefixCache
+from socratic_bench.catalogue.cache_pricing import PrefixCache, PromptBlock
 from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.errors import ENDINGS
 from socratic_bench.runs.dry_run_models import expected_verdict
@@ -521,27 +521,27 @@ def test_a_scripted_student_takes_an_expected_reply_for_an_open_question():
 
 def test_a_prefix_is_read_where_it_was_written():
     cache = PrefixCache()
-    rubric = Part(("system", "r"), 1500, is_cached=True)
+    rubric = PromptBlock(("system", "r"), 1500, is_cached=True)
 
-    assert cache.use([rubric, Part(("user", "a"), 90)], 1024) == (0, 1500)
-    assert cache.use([rubric, Part(("user", "b"), 90)], 1024) == (1500, 0)
-    assert cache.use([Part(("system", "other"), 1500, is_cached=True)], 1024) == (0, 1500)
+    assert cache.use([rubric, PromptBlock(("user", "a"), 90)], 1024) == (0, 1500)
+    assert cache.use([rubric, PromptBlock(("user", "b"), 90)], 1024) == (1500, 0)
+    assert cache.use([PromptBlock(("system", "other"), 1500, is_cached=True)], 1024) == (0, 1500)
 
 
 def test_a_prefix_under_the_minimum_is_not_cached():
     cache = PrefixCache()
 
     for _ in range(2):
-        assert cache.use([Part(("system", "r"), 1023, is_cached=True)], 1024) == (0, 0)
+        assert cache.use([PromptBlock(("system", "r"), 1023, is_cached=True)], 1024) == (0, 0)
 
 
 @pytest.mark.parametrize(("between", "read"), [(19, 2000), (20, 2000), (21, 0)])
 def test_what_was_written_is_found_twenty_blocks_back(between, read):
     cache = PrefixCache()
-    first = Part(("user", "0"), 2000, is_cached=True)
+    first = PromptBlock(("user", "0"), 2000, is_cached=True)
     cache.use([first], 1024)
-    more = [Part(("user", str(number)), 1) for number in range(1, between)]
-    last = Part(("user", "last"), 1, is_cached=True)
-    plain = Part(first.content, first.tokens)
+    more = [PromptBlock(("user", str(number)), 1) for number in range(1, between)]
+    last = PromptBlock(("user", "last"), 1, is_cached=True)
+    plain = PromptBlock(first.content, first.tokens)
 
     assert cache.use([plain, *more, last], 1024)[0] == read

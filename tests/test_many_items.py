@@ -296,10 +296,10 @@ def test_a_defect_in_one_ends_the_run_with_all_that_was_played(service):
 
 
 class Unmeasurable(SumEpisode, frozen=True, kw_only=True):
-    def measured(self, turns, index):
+    def measure(self, turns, index):
         if index == self.opening.n_items - 1:
             raise ZeroDivisionError("oh")
-        return super().measured(turns, index)
+        return super().measure(turns, index)
 
 
 class Slow:
@@ -313,13 +313,13 @@ class Slow:
         clock = self
 
         class Measured(SumEpisode, frozen=True, kw_only=True):
-            def measured(self, turns: Sequence[Turn], index: int) -> Turn:
+            def measure(self, turns: Sequence[Turn], index: int) -> Turn:
                 while len(service.sent) < 60:
                     time.sleep(0.01)
                 clock.token.interrupt(15)
                 time.sleep(0.05)
                 clock.ahead_s += 0.5
-                return super().measured(turns, index)
+                return super().measure(turns, index)
 
         return Measured
 
@@ -608,7 +608,7 @@ class AskedAsAWhole(SumEpisode, frozen=True, kw_only=True):
         schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
         return ClosingQuestion(
             instructions="Count the sums.",
-            asked="How many are right?",
+            prompt="How many are right?",
             lines=tuple((f"sum {turn.index}", turn.reply.message.text) for turn in turns),
             index=turns[-1].index,
             tool=Tool(name="record_count", description="How many.", input_schema=schema),

@@ -39,8 +39,8 @@ class BrokenEpisode:
         self.inner.play(context)
         raise self.error
 
-    def measured(self, turns: Sequence[Turn], index: int) -> Turn:
-        return self.inner.measured(turns, index)
+    def measure(self, turns: Sequence[Turn], index: int) -> Turn:
+        return self.inner.measure(turns, index)
 
     def judge_input(self, turns: Sequence[Turn], index: int) -> Any:
         return self.inner.judge_input(turns, index)
@@ -89,9 +89,9 @@ class MeasuringEpisode:
     inner: Any
     measure: Any
 
-    def measured(self, turns: Sequence[Turn], index: int) -> Turn:
+    def measure(self, turns: Sequence[Turn], index: int) -> Turn:
         self.measure(index)
-        return self.inner.measured(turns, index)
+        return self.inner.measure(turns, index)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from socratic_bench.catalogue.cache_pricing import Part
+from socratic_bench.catalogue.cache_pricing import PromptBlock
 from socratic_bench.emulator.runtime import Throttle
 from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.generation import GenerateConfig
@@ -25,9 +25,9 @@ MINUTE_S, TEN_MINUTES_S = 60.0, 600.0
 class Estimating(Provider):
     """Estimates tokens to be a quarter of the characters."""
 
-    def sizes(self, model_id: str, request: Request) -> Sequence[Part]:
+    def sizes(self, model_id: str, request: Request) -> Sequence[PromptBlock]:
         del model_id
-        return [Part((one.text,), len(one.text) // 4) for one in request.messages]
+        return [PromptBlock((one.text,), len(one.text) // 4) for one in request.messages]
 
 
 class Sender:

@@ -90,7 +90,7 @@ class GoldenEpisode(Episode, frozen=True, kw_only=True):
     def expected_reply(self, role: Role, length: Length) -> str:
         return "Paris"
 
-    def measured(self, turns: Sequence[Turn], index: int) -> Turn:
+    def measure(self, turns: Sequence[Turn], index: int) -> Turn:
         said = turns[index].reply.message.text.strip()
         right = said == GOLDEN[turns[index].prompt]
         return replace(turns[index], measures={"is_correct": right, "n_words": len(said.split())})
@@ -384,7 +384,7 @@ class Added:
     """A copy of the program with the folder and the line of the walk in CONTRIBUTING.md."""
 
     def __init__(self, root: Path, url: str) -> None:
-        for room in ("cli", "socratic_bench", "tools", "bench", "docs"):
+        for room in ("cli", "socratic_bench", "tools", "docs"):
             copytree(ROOT / room, root / room)
         walk = (ROOT / "CONTRIBUTING.md").read_text().partition("## Adding a benchmark\n")[2]
         module, line = re.findall(

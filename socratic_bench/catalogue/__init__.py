@@ -1,1 +1,1 @@
-"""What is known of models before one is called: what they take, how they think, what they cost."""
+"""What is known of models without a call: what they take, what they cost, token bounds."""

@@ -1,4 +1,4 @@
-"""The table of models, which tools/models.py makes: families with what they take, and prices."""
+"""The table of models in models.json, which tools/models.py makes: what each family takes."""
 
 import re
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from socratic_bench.types import doc
 
-# How thinking is asked for, see `socratic_bench.models.bedrock.request`.
+# How a request asks for thinking, see `socratic_bench.models.bedrock.request`.
 ThinkingForm = Literal[
     "budget", "adaptive", "reasoning_effort", "reasoning", "nova", "reasoning_config"
 ]
@@ -53,13 +53,13 @@ class Capabilities(Struct, frozen=True, kw_only=True):
 
 
 class Family(Struct, frozen=True, kw_only=True):
-    """What models whose ids begin alike have in common.
+    """Models whose ids begin alike.
 
     Attributes:
         lacks: fields of a request that they refuse, by their names in `Capabilities`.
-        thinking: how they are asked to think; `None` if they cannot be asked.
+        thinking: how a request asks for thinking; `None` if it cannot.
         cache_minimum: the fewest tokens of a prefix that is cached.
-        sources: where all this is known from; "assumed: ..." where nobody has said it.
+        sources: where this is documented; "assumed: ..." where it is not.
     """
 
     name: str
@@ -70,15 +70,15 @@ class Family(Struct, frozen=True, kw_only=True):
 
 
 def family_of(model_id: str) -> Family | None:
-    """The family of a model id, profile id or ARN: the one with the longest matching beginning."""
+    """The family of a model id, profile id or ARN, by the longest matching beginning."""
     name = base_id(model_id)
     starts = ((start, row) for row in _table()["families"] for start in row["starts"])
-    known = [(len(start), row) for start, row in starts if name.startswith(start)]
-    return _family(max(known, key=lambda found: found[0])[1]) if known else None
+    matches = [(len(start), row) for start, row in starts if name.startswith(start)]
+    return _to_family(max(matches, key=lambda match: match[0])[1]) if matches else None
 
 
 def capabilities_of(model_id: str) -> Capabilities:
-    """What the table says of a model id, profile id or ARN; an unknown model takes everything."""
+    """What a model id, profile id or ARN takes by the table; an unknown model takes everything."""
     family = family_of(model_id)
     if family is None:
         return Capabilities()
@@ -87,26 +87,28 @@ def capabilities_of(model_id: str) -> Capabilities:
 
 
 def line_of(model_id: str) -> str | None:
-    """The line of models that a model is of, such as claude or nova; `None` for an unknown one."""
+    """The model's line, such as claude or nova; `None` for an unknown model."""
     family = family_of(model_id)
-    found = re.match(r"\w+", family.name) if family else None
-    return found[0].casefold() if found else None
+    match = re.match(r"\w+", family.name) if family else None
+    return match[0].casefold() if match else None
 
 
 def price_rows() -> Mapping[str, Any]:
-    """The rows of all models with prices, as they stand in a price file."""
+    """The prices of all models by id, in the form of a price file."""
     return {
-        name: model for row in _table()["families"] for name, model in row.get("prices", {}).items()
+        model_id: prices
+        for row in _table()["families"]
+        for model_id, prices in row.get("prices", {}).items()
     }
 
 
 def known_ids() -> tuple[str, ...]:
-    """The ids of those models, but for rows that are for one region or many models."""
+    """The ids of all models with prices, without rows for one region or for many models."""
     return tuple(name for name in price_rows() if name[-1] != "*" and "/" not in name)
 
 
 def price_source() -> Mapping[str, str]:
-    """Where the prices come from: name, version and date."""
+    """Name, version and date of the prices' source."""
     source: Mapping[str, str] = _table()["prices"]
     return source
 
@@ -117,7 +119,7 @@ def _table() -> Mapping[str, Any]:
     return table
 
 
-def _family(row: Mapping[str, Any]) -> Family:
+def _to_family(row: Mapping[str, Any]) -> Family:
     return Family(
         name=row["family"],
         lacks=frozenset(row["lacks"]),
@@ -127,16 +129,14 @@ def _family(row: Mapping[str, Any]) -> Family:
     )
 
 
-# How a model is named: by its own id, by an inference profile of some region, or by an ARN.
-
-# What an inference profile's id has before the model's own: a region, or many of them.
+# What an inference profile's id has before the model's own: one region, or several.
 PROFILE_PREFIXES = frozenset(
     ("af", "apac", "au", "ca", "eu", "global", "il", "in", "jp", "me", "mx", "sa", "us", "us-gov")
 )
 
 
 def base_id(model_id: str) -> str:
-    """The model's own id: without the ARN around it and the profile's region before it."""
+    """The model's own id, without an ARN around it and a profile's region before it."""
     name = model_id.partition("/")[2] if model_id.startswith("arn:") else model_id
-    prefix, _, rest = name.partition(".")
-    return rest if prefix in PROFILE_PREFIXES else name
+    prefix, _, own_id = name.partition(".")
+    return own_id if prefix in PROFILE_PREFIXES else name

@@ -1,4 +1,4 @@
-"""How many input tokens a request can have at most, whatever the model's tokenizer."""
+"""An upper bound on the input tokens of a request, for any tokenizer."""
 
 import json
 from functools import lru_cache
@@ -7,41 +7,41 @@ import orjson
 
 from socratic_bench.types import Block, Reasoning, Request, Text, Tool, ToolResult
 
-# No tokenizer makes more than one token of a byte. Messages and blocks cost a few more for their
-# frames, and services put instructions of their own before tools (some 350 to 500 tokens).
-_FRAME = 16
-_BASE = 64
-_TOOL = 1024
+# No tokenizer makes more than one token of a byte. Messages and blocks have a few more tokens
+# around them, and services put instructions of their own before tools (350 to 500 tokens).
+_TOKENS_AROUND_BLOCK = 16
+_BASE_TOKENS = 64
+_TOOL_TOKENS = 1024
 
 
 def most_input_tokens(request: Request) -> int:
     """An upper bound on the input tokens of a request."""
     blocks = [block for message in request.messages for block in message.content]
-    total = _BASE + _FRAME * (len(request.messages) + len(blocks))
+    total = _BASE_TOKENS + _TOKENS_AROUND_BLOCK * (len(request.messages) + len(blocks))
     total += sum(map(_block_bytes, blocks)) + _bytes(request.system or "")
     if request.tool:
         tool = request.tool
-        total += _TOOL + _bytes(tool.name + tool.description) + schema_length(tool)
+        total += _TOOL_TOKENS + _bytes(tool.name + tool.description) + schema_length(tool)
     return total
 
 
 def schema_length(tool: Tool) -> int:
-    """Characters of a tool's JSON Schema as it is sent, all of them ASCII."""
-    return _written_length(packed_schema(tool))
+    """The number of characters, all ASCII, of a tool's JSON Schema as it is sent."""
+    return _sent_length(packed_schema(tool))
 
 
 def packed_schema(tool: Tool) -> bytes:
-    """A tool's JSON Schema, in a form that is made quickly."""
+    """A tool's JSON Schema in compact JSON."""
     schema = dict(tool.input_schema)
     try:
         return orjson.dumps(schema)
-    except TypeError:  # such as for half a character, which JSON can escape
+    except TypeError:  # for half a character, say, which JSON can escape
         return json.dumps(schema).encode()
 
 
 @lru_cache(maxsize=64)
-def _written_length(packed: bytes) -> int:
-    """A run has one tool or a few, and asks with each of them again and again."""
+def _sent_length(packed: bytes) -> int:
+    # A run has few tools, and uses each of them again and again.
     return len(json.dumps(json.loads(packed)))
 
 

@@ -11,7 +11,7 @@ from socratic_bench.judging.judge import Judge, unanswered, unusable
 from socratic_bench.judging.request import ask, delimiter_code, unsaid_code
 from socratic_bench.judging.verdict import Unreadable, read_arguments
 from socratic_bench.ports.benchmark import ClosingQuestion, JudgeInput
-from socratic_bench.turns import ClosingResult, ClosingVerdict, Findings, Rubric, Unscored
+from socratic_bench.turns import ClosingAnswer, ClosingResult, ClosingVerdict, Rubric, Unscored
 from socratic_bench.types import CLOSING, JUDGE, CallKey, Completion, Message, Request
 
 # Four insights and a lapse in many turns, each with its quotation.
@@ -58,7 +58,7 @@ def closing_request(
     question: ClosingQuestion, key: CallKey, rubric: Rubric, *, seed: int
 ) -> Request:
     """The question, then the episode's words as data, between delimiters as around a reply."""
-    code = delimiter_code(seed, key, JudgeInput(question.lines, question.asked))
+    code = delimiter_code(seed, key, JudgeInput(question.lines, question.prompt))
     code = unsaid_code(code, [text for _, text in question.lines])
     record = "a whole dialogue" if rubric.is_dialogue else "what was asked and replied"
     rules = _RULES.format(record=record, mark=question.lines[0][0])
@@ -74,12 +74,12 @@ def closing_request(
 def _material(question: ClosingQuestion, code: str) -> str:
     record = "\n\n".join(f"[{mark}-{code}]\n{text}" for mark, text in question.lines)
     return (
-        f"{question.asked}\n\n<record-{code}>\n{record}\n</record-{code}>\n\n"
+        f"{question.prompt}\n\n<record-{code}>\n{record}\n</record-{code}>\n\n"
         f"Answer what was asked about the record between <record-{code}> and </record-{code}>."
     )
 
 
-def _read(question: ClosingQuestion, completion: Completion) -> Findings | Unreadable:
+def _read(question: ClosingQuestion, completion: Completion) -> ClosingAnswer | Unreadable:
     properties = question.tool.input_schema.get("properties")
     names = properties if isinstance(properties, Mapping) else ()
     arguments = read_arguments(completion, names)

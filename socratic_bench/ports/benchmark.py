@@ -1,4 +1,4 @@
-"""The interfaces between a run and its models, benchmarks and listeners."""
+"""The interface of a benchmark: it prepares an episode, plays it, and sums up its turns."""
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -11,17 +11,20 @@ from socratic_bench.errors import UsageError, Words
 from socratic_bench.ports.parts import BenchmarkSpec, Parts, Views
 from socratic_bench.ports.provider import Model
 from socratic_bench.settings import CoreConfig
-from socratic_bench.turns import Findings, Measure, Rubric, Turn
+from socratic_bench.turns import ClosingAnswer, Measure, Rubric, Turn
 from socratic_bench.types import EndReason, Json, Role, Tool
 
 
 class MetricInfo(Struct, frozen=True, kw_only=True):
     """What a benchmark's metric means, for reports and comparisons.
 
-    `name` is a path below the document's `metrics`. `low` and `high` bound it (`None`: unbounded).
-    It is null under `needs_turns` judged turns; `None`: it needs turns of a certain kind. A rate is
-    a share of cases, each of which is so or not. `censored_by` is the path of what is true if a
-    time ended before its event came.
+    Attributes:
+        name: its path below the document's `metrics`.
+        low, high: its bounds; `None`: unbounded.
+        needs_turns: with fewer judged turns it is null; `None`: it needs turns of a certain kind.
+        is_rate: it is a share of cases.
+        censored_by: of a time to an event, the path of a value that is true if the event did not
+            happen before the end.
     """
 
     name: str
@@ -35,15 +38,17 @@ class MetricInfo(Struct, frozen=True, kw_only=True):
 
 
 class Sample(Struct, frozen=True, kw_only=True):
-    """What a benchmark made of the configuration: where it starts, and its pinned inputs.
+    """What is played: where the episode starts, and its pinned inputs.
 
-    `hashes` has the sha256 of each text that the outcome depends on, `notices` what people should
-    know of this configuration before they read its result, `label` what is played in a few words.
-
-    What is known only once items are read: `n_items`, how many there are, `None` in a dialogue,
-    which ends by itself; `rubrics` of those that have their own, by index; `metrics` beside those
-    that the benchmark always has; `n_parts`, by metric, of how many `Views.parts` it can be, 0 if
-    it will be null whatever is said: one that is not named is of the sample as a whole.
+    Attributes:
+        hashes: the sha256 of each text that the outcome depends on, by name.
+        notices: what people should know of this configuration before they read its result.
+        label: what is played, in a few words.
+        n_items: the number of items; `None` for a dialogue, which ends by itself.
+        rubrics: the rubrics of items that have their own, by index.
+        metrics: metrics in addition to those that the benchmark always has.
+        n_parts: by metric, the most entries that `Views.parts` can have for it; 0 if the metric is
+            null in any case. A metric that is missing here is of the sample as a whole.
     """
 
     id: str
@@ -58,28 +63,33 @@ class Sample(Struct, frozen=True, kw_only=True):
 
 
 class JudgeInput(Struct, frozen=True):
-    """What a judge gets to see of one turn: the words before, as (speaker, text), and the reply."""
+    """What a judge sees of one turn: the words before, as (speaker, text), and the reply."""
 
     context: tuple[tuple[str, str], ...]
     reply: str
 
 
 class ClosingQuestion(Struct, frozen=True, kw_only=True):
-    """What a judge is asked once, of an episode as a whole.
+    """What a judge is asked once about an episode as a whole.
 
-    `instructions` are the same for all episodes, `asked` is what is asked of this one. `lines` are
-    its words, as (speaker with place, text), and `index` is of the last turn that is among them.
-    `read` makes findings of the arguments with which the judge calls `tool`; it raises `ValueError`
-    that says, in a sentence, what is wrong with them. `merge` makes those of a jury of its jurors'.
+    Attributes:
+        instructions: the same for all episodes.
+        prompt: the question about this episode.
+        lines: the episode's words, as (speaker with place, text).
+        index: the last turn among them.
+        tool: the tool with which the judge answers.
+        read: makes an answer of the tool's arguments. Raises `ValueError` with a sentence that says
+            what is wrong with them.
+        merge: makes a jury's answer of the jurors' answers.
     """
 
     instructions: str
-    asked: str
+    prompt: str
     lines: tuple[tuple[str, str], ...]
     index: int
     tool: Tool
-    read: Callable[[Mapping[str, Json]], Findings]
-    merge: Callable[[Sequence[Findings]], Findings] = lambda votes: votes[0]
+    read: Callable[[Mapping[str, Json]], ClosingAnswer]
+    merge: Callable[[Sequence[ClosingAnswer]], ClosingAnswer] = lambda votes: votes[0]
 
 
 Metric = float | int | bool | Mapping[str, float | None] | Sequence[float | None] | None
@@ -87,32 +97,32 @@ Metrics = Mapping[str, Metric]
 
 
 class EpisodeContext(Protocol):
-    """What a benchmark can use of a run while an episode is played."""
+    """What a run offers to a benchmark while an episode is played."""
 
     @property
     def tested(self) -> Model:
         """The model under test."""
 
     def model(self, actor: Role, model_id: str | None = None) -> Model | None:
-        """The model of an actor; `None` if none was asked for. An actor may ask another one, by its
-        id, too: what that costs is reckoned by its own price.
+        """The model of an actor, or another one by its id, which is priced on its own.
+
+        `None` if the configuration names no model for the actor.
         """
 
     def publish(self, turn: Turn) -> None:
-        """Hand over a finished turn, in any order, each index once; it is judged meanwhile."""
+        """Hand over a finished turn, to be judged meanwhile; in any order, each index once."""
 
     def play_items(self, play: "PlayItem") -> None:
-        """Play the sample's `n_items`, many at once, and publish each as it ends.
+        """Play the sample's `n_items` in parallel, and publish each as it ends.
 
-        An item whose call fails for the infrastructure is missing: the others are played, and the
-        `ModelError` that this raises in the end says how many are. What would befall all others,
-        too, ends them at once.
+        An item whose call fails is missing, and the other items are played; the `ModelError` raised
+        in the end says how many are missing. An error that all items would have ends them at once.
         """
 
 
 PlayItem = Callable[[EpisodeContext, int], Turn]
-"""Plays the item of an index to its turn, in any thread, with the models of the context given to
-it: a request that is refused for its length has a reply without words there.
+"""Plays the item with an index and returns its turn. It runs in any thread, with the models of the
+context that it is given; there a request that is refused for its length has an empty reply.
 """
 
 
@@ -129,13 +139,13 @@ class EpisodeResult(Struct, frozen=True, kw_only=True):
 Length = Literal["short", "likely", "long"]
 
 
-class _AbstractStruct(StructMeta, ABCMeta): ...  # structs that lack methods are not made
+class _AbstractStruct(StructMeta, ABCMeta): ...  # refuses structs that lack a method
 
 
 class Episode(Struct, metaclass=_AbstractStruct, frozen=True, kw_only=True):
-    """One prepared episode: everything is read and checked, nothing is called yet.
+    """A prepared episode: everything is read and checked, and nothing is called yet.
 
-    A benchmark extends it. `rubric` says how replies are judged; `None` where no judge is needed.
+    A benchmark extends it. `rubric` says how replies are judged; `None` if no judge is needed.
     """
 
     opening: Sample
@@ -145,9 +155,11 @@ class Episode(Struct, metaclass=_AbstractStruct, frozen=True, kw_only=True):
     def play(self, context: EpisodeContext) -> EpisodeResult:
         """Play to the end. `ModelError` and `Stopped` are not caught."""
 
-    def measured(self, turns: Sequence[Turn], index: int) -> Turn:
-        """Turn `index` with what can be told of it without a model; `turns` are all up to it, with
-        gaps where items come in any order. Called in another thread, in order.
+    def measure(self, turns: Sequence[Turn], index: int) -> Turn:
+        """Turn `index` with its measures, which need no model.
+
+        `turns` has all turns up to it, with gaps where items come in any order. Called in another
+        thread, in order.
         """
         return turns[index]
 
@@ -161,23 +173,23 @@ class Episode(Struct, metaclass=_AbstractStruct, frozen=True, kw_only=True):
         turns: Sequence[Turn],  # noqa: ARG002
         closing: str | None,  # noqa: ARG002
     ) -> ClosingQuestion | None:
-        """What a judge is asked of the whole episode once it has ended; `None`: nothing.
+        """The question for the judge about the whole episode once it has ended; `None`: none.
 
-        At least one of the `turns` was played; `closing` has no reply.
+        `turns` has at least one turn; `closing` is the last utterance, without a reply.
         """
         return None
 
-    def with_findings(self, turns: Sequence[Turn], findings: Findings) -> Sequence[Turn]:  # noqa: ARG002
+    def with_findings(self, turns: Sequence[Turn], findings: ClosingAnswer) -> Sequence[Turn]:  # noqa: ARG002
         """The turns with what the judge's closing answer says of each."""
         return turns
 
     @abstractmethod
     def expected_reply(self, role: Role, length: Length) -> str:
-        """What an actor's model may reply, or a judge give as a reason: estimates play with it."""
+        """A reply of an actor's model, or a judge's rationale, as the dry run assumes it."""
 
 
 class Recorded(Struct, frozen=True, kw_only=True):
-    """A stored episode: what `settings` prepare it again, its turns, and how it ended."""
+    """A stored episode: the settings that prepare it again, its turns, and how it ended."""
 
     settings: Mapping[str, object]
     turns: tuple[Turn, ...]
@@ -198,7 +210,7 @@ class Benchmark(Protocol):
 
     compared_metrics: Sequence[str] = ()
     conditions: Sequence[str] = ()
-    shorter: str = "play fewer {turns}"  # how there is less to play
+    shorter: str = "play fewer {turns}"  # a hint for a run that takes too long
 
     @property
     def name(self) -> str: ...
@@ -214,17 +226,17 @@ class Benchmark(Protocol):
 
     @property
     def cast(self) -> BenchmarkSpec:
-        """What `parts` begins with, as far as that is to be had without the types of the rest."""
+        """The actors and limits alone; a benchmark may give them without importing `parts`."""
         return self.parts
 
     @property
     def documents(self) -> Mapping[str, type[Struct]]:
-        """Kinds of documents that it has beside those of every run, with their types."""
+        """Types of its own documents by kind, in addition to those of every run."""
         return {}
 
     @property
     def file_kind(self) -> str:
-        """What it calls a TOML file of its own, which users write; empty if there are none."""
+        """The kind of TOML file that its users write; empty if there is none."""
         return ""
 
     @property
@@ -234,21 +246,22 @@ class Benchmark(Protocol):
 
     @property
     def views(self) -> Views:
-        """What reports show beside single metrics."""
+        """What reports show in addition to single metrics."""
         return Views()
 
-    def check_files(self, files: Sequence[str]) -> FileReport:  # without a call
+    def check_files(self, files: Sequence[str]) -> FileReport:
+        """Check files of its own, without a call."""
         return FileReport(dict.fromkeys(files, ()))
 
     def prepare(self, config: CoreConfig) -> Episode:
         """Read all that an episode needs. Raises `UsageError` with every mistake."""
 
     def find_rubric(self, name: str) -> Rubric:
-        """One that judges can be held to, by its edition or file. Raises `UsageError`."""
+        """The rubric of this name, or in this file. Raises `UsageError` if there is none."""
         raise UsageError([f"The benchmark {self.name} has no rubric {name!r}."])
 
     def recorded(self, document: Mapping[str, Any]) -> Recorded:  # noqa: ARG002
-        """The episode of a run's document, to be judged again. Raises `UsageError` if it cannot."""
+        """The episode in a run's document, to be judged again. Raises `UsageError` if it cannot."""
         raise UsageError([f"Runs of {self.name} cannot be judged again."])
 
     def trial_prompt(self, role: Role) -> str:  # noqa: ARG002
@@ -259,14 +272,14 @@ class Benchmark(Protocol):
         """The metrics over the judged turns: every name of `metrics`, unknown ones null."""
 
     def closing_metrics(self, findings: Sequence[Mapping[str, Measure]]) -> Metrics:  # noqa: ARG002
-        """The metrics that the findings of a closing verdict give; without any they are null."""
+        """The metrics that the findings of a closing verdict give; without findings, null."""
         return {}
 
     def falls_short(self, config: CoreConfig, turn: Turn) -> bool:  # noqa: ARG002
-        """Whether people should notice at a glance that this reply is not what is hoped for."""
+        """Whether the reply is so weak that reports and progress lines should mark it."""
         return False
 
     def headline(self, metrics: Metrics) -> Sequence[str]:
-        """What people are told of metrics, also stored ones, in one line, the primary one first."""
+        """The metrics in one line for people, the primary one first."""
         value = metrics.get(self.primary_metric)
         return (f"{self.primary_metric} {'unknown' if value is None else value}",)

@@ -1,53 +1,51 @@
-"""What a benchmark adds to documents: types whose keys are added to those of the core."""
+"""What a benchmark declares of itself: its actors, its keys of documents, its views in reports."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import Annotated, Any, Self
 
 from msgspec import Meta, Struct
 
+from socratic_bench.catalogue.prices import PricingTier
 from socratic_bench.settings import MAX_TURNS, MOST_TURNS, CoreConfig
+from socratic_bench.statistics.survival import Time
 from socratic_bench.types import JUDGE, Role, doc
 
-if TYPE_CHECKING:
-    from socratic_bench.catalogue.prices import PricingTier
-    from socratic_bench.statistics.survival import Time
-
-
-# What documents tell beside each role, in tokens and in money, so that no role is called so.
-BESIDE_ROLES = (
+# Keys of documents beside those of the roles, so no role can have such a name.
+_RESERVED_ROLES = (
     *("total", "currency", "by_model", "without_caching_usd", "cache_hit_share", "maybe_billed"),
     *("stand_in", "prices"),
 )
 
 
 class Actor(Struct, frozen=True):
-    """One whose calls are counted under a name; `setting` is the one that names its model."""
+    """A role of a benchmark; `setting` names the setting that gives its model."""
 
     name: Role
     setting: str
 
 
 class Part(Struct, frozen=True, kw_only=True):
-    """Keys of a benchmark's own, each with a default for where there is nothing to say. They cannot
-    replace a key of the core.
+    """Keys that a benchmark adds to a document, each with a default.
+
+    They cannot replace a key that every document has.
     """
 
     @classmethod
     def of(cls, source: Any) -> Self:  # noqa: ANN401 -- `Parts` says of each part what it is made of
-        """The part filled from its source."""
+        """The keys filled from their source."""
         del source
         return cls()
 
     @classmethod
     def of_config(cls, config: CoreConfig) -> Self:
-        """The part of a run that never came to be, as far as its configuration tells it."""
+        """The keys of a run that never started, as far as its configuration gives them."""
         del config
         return cls()
 
 
 class SampleKeys(Part, frozen=True, kw_only=True):
-    """What was played."""
+    """The sample that was played."""
 
     sample: Annotated[str | None, doc("id of what was played")] = None
 
@@ -57,7 +55,7 @@ class SampleKeys(Part, frozen=True, kw_only=True):
 
 
 class PromptKeys(Part, frozen=True, kw_only=True):
-    """What was said to the model under test."""
+    """The prompt of a turn."""
 
     prompt: Annotated[str, doc("what was said to the model under test")] = ""
 
@@ -67,14 +65,14 @@ class PromptKeys(Part, frozen=True, kw_only=True):
 
 
 class BenchmarkSpec(Struct, frozen=True, kw_only=True):
-    """What an engine knows of a benchmark before anything is said.
+    """The actors and limits of a benchmark.
 
     Attributes:
-        actors: who takes part, the model under test first; a judge is not among them.
-        has_item_metrics: whether its samples have metrics of their own, known once items are read.
-        max_turns: how many turns, or items, a run of it may have at most.
-        sample: beside the model in the documents of a run, of a dry run and of a turn, and in what
-            makes a run the same run, from its `Sample`.
+        actors: who takes part, the model under test first; the judge is not among them.
+        has_item_metrics: whether its samples add metrics, known once their items are read.
+        max_turns: the most turns, or items, of a run.
+        sample: keys made of the `Sample`, in the documents of a run, a dry run and a turn, and in
+            the run's identity.
     """
 
     actors: tuple[Actor, ...] = (Actor("model", "model"),)
@@ -83,9 +81,10 @@ class BenchmarkSpec(Struct, frozen=True, kw_only=True):
     sample: type[Part] = SampleKeys
 
     def __post_init__(self) -> None:
-        names = Counter((*self.roles, *BESIDE_ROLES))
-        if taken := [name for name, n in names.items() if n > 1]:
-            raise ValueError(f"Actors need names of their own, and not these: {', '.join(taken)}.")
+        names = Counter((*self.roles, *_RESERVED_ROLES))
+        if reserved := [name for name, count in names.items() if count > 1]:
+            mistake = f"Actors need names of their own, and not these: {', '.join(reserved)}."
+            raise ValueError(mistake)
 
     @property
     def tested(self) -> Role:
@@ -99,50 +98,45 @@ class BenchmarkSpec(Struct, frozen=True, kw_only=True):
 
     @property
     def roles(self) -> tuple[Role, ...]:
-        """The names of all whose calls are counted."""
+        """The names of the actors and the judge."""
         return tuple(actor.name for actor in self.everyone)
 
     def models(self, config: CoreConfig, *, is_judged: bool) -> dict[Role, str | None]:
-        """The model that is asked for, by role; `None` where none takes part. A jury's ids are
-        joined by "+".
-        """
-        asked = self.requested_models(config, is_judged=is_judged)
-        return {role: "+".join(models) or None for role, models in asked.items()}
+        """The requested model by role, `None` where there is none; a jury's are joined by "+"."""
+        requested = self.requested_models(config, is_judged=is_judged)
+        return {role: "+".join(models) or None for role, models in requested.items()}
 
     def requested_models(
         self, config: CoreConfig, *, is_judged: bool
     ) -> dict[Role, tuple[str, ...]]:
-        """The ids that are asked for, by role: none, one, or those of all jurors."""
-        named = {actor.name: getattr(config, actor.setting, None) for actor in self.actors}
-        models = {role: (model,) if model else () for role, model in named.items()}
+        """The requested model ids by role: none, one, or those of all jurors."""
+        by_actor = {actor.name: getattr(config, actor.setting, None) for actor in self.actors}
+        models = {role: (model,) if model else () for role, model in by_actor.items()}
         return {**models, JUDGE: config.jurors if is_judged else ()}
 
-    def tier(self, role: Role, config: CoreConfig) -> "PricingTier":
-        """The tier in which a role's calls are asked for: that of the settings is for the model
-        under test.
-        """
-        from socratic_bench.catalogue.prices import PricingTier
-
+    def tier(self, role: Role, config: CoreConfig) -> PricingTier:
+        """The tier requested for a role's calls; the settings' tier is for the model under test."""
         if role != self.tested:
             return PricingTier()
         return PricingTier(config.service_tier, config.latency_profile)
 
 
 class Parts(BenchmarkSpec, frozen=True, kw_only=True):
-    """A benchmark's part of the documents: a type for each place where it adds keys.
+    """The keys that a benchmark adds to documents: a type for each place.
 
     Attributes:
-        metrics: `metrics` of a run, from what the benchmark has summed up.
-        headline: beside the core's keys of a run and in its short form, from the same.
-        run: beside the core's keys of a run, from its `RunResult`.
-        thresholds: beside the core's thresholds, from the configuration.
-        scores: beside a turn's `scores`, from the same mapping, empty without a verdict.
-        turn: beside the core's keys of a turn in the run's document, from the `Turn`.
-        prompt_key: the key there of what was said to the model under test.
-        times: times to an event, by name, of a run's document and scores of all of its turns.
-        turn_prompt: what was said to the model under test, in a turn's file, from the `Turn`.
-        turn_calls: calls of others in a turn's file, from the `Turn`.
-        turn_file: beside the core's keys of a turn's file, from the `Turn`.
+        metrics: `metrics` of a run, made of what `Benchmark.summarise` returns.
+        headline: keys of a run and of its short form, made of the same.
+        run: keys of a run, made of its `RunResult`.
+        thresholds: keys of a run's thresholds, made of the configuration.
+        scores: keys of a turn's `scores`, made of these, which are empty without a verdict.
+        turn: keys of a turn in the run's document, made of the `Turn`.
+        prompt_key: the key there of the prompt.
+        times: a function of a run's document and its turns' scores that returns times to an event,
+            by name.
+        turn_prompt: the prompt's keys in a turn's file, made of the `Turn`.
+        turn_calls: keys of other actors' calls in a turn's file, made of the `Turn`.
+        turn_file: other keys of a turn's file, made of the `Turn`.
     """
 
     metrics: type[Part] = Part
@@ -152,17 +146,14 @@ class Parts(BenchmarkSpec, frozen=True, kw_only=True):
     scores: type[Part] = Part
     turn: type[Part] = Part
     prompt_key: str = "prompt"
-    times: "Callable[[Mapping[str, Any], Sequence[float]], Mapping[str, Time]] | None" = None
+    times: Callable[[Mapping[str, Any], Sequence[float]], Mapping[str, Time]] | None = None
     turn_prompt: type[Part] = PromptKeys
     turn_calls: type[Part] = Part
     turn_file: type[Part] = Part
 
 
-# What a benchmark says of itself to those who report it, beside what its metrics mean.
-
-
 class TurnKind(Struct, frozen=True, kw_only=True):
-    """A key of a turn that says of which kind it was; `none` stands for turns of no kind."""
+    """A turn's key that names its kind; `none` is the title of turns without a kind."""
 
     key: str
     title: str
@@ -170,15 +161,17 @@ class TurnKind(Struct, frozen=True, kw_only=True):
 
 
 class MetricGroup(Struct, frozen=True, kw_only=True):
-    """Metrics that belong together, by their paths, as one table."""
+    """Metrics, by their paths, that reports show in one table."""
 
     title: str
     metrics: Sequence[str]
 
 
-class Findings(Struct, frozen=True, kw_only=True):
-    """A list in a run's document that tells what became of something: `key` names it, `text` the
-    key of what it is about, `outcome` that of what became of it, and `outcomes` all that can.
+class OutcomeList(Struct, frozen=True, kw_only=True):
+    """A list in a run's document whose entries have an outcome.
+
+    `key` names the list, `text` the entries' key of what they are about, `outcome` that of their
+    outcome; `outcomes` are all possible ones.
     """
 
     key: str
@@ -190,7 +183,8 @@ class Findings(Struct, frozen=True, kw_only=True):
 
 class Caveat(Struct, frozen=True, kw_only=True):
     """Something that readers should know of how runs were played, by its path in a document.
-    `is_share`: it counts turns, and is told as a share of them. `unit` follows its value.
+
+    `is_share`: it counts turns, and is shown as a share of them. `unit` follows its value.
     """
 
     title: str
@@ -198,12 +192,12 @@ class Caveat(Struct, frozen=True, kw_only=True):
     is_share: bool = False
     unit: str = ""
 
-    def with_unit(self, told: str) -> str:
-        return f"{told} {self.unit}".rstrip()
+    def with_unit(self, value: str) -> str:
+        return f"{value} {self.unit}".rstrip()
 
 
 class Exposure(Struct, frozen=True, kw_only=True):
-    """The turns of a run in which an event could come, up to the one in which it came."""
+    """The turns of a run at risk of an event, up to the turn in which it happened."""
 
     turns: Annotated[
         list[Annotated[int, Meta(ge=0)]], doc("their numbers, from 0 for the first that was played")
@@ -213,20 +207,22 @@ class Exposure(Struct, frozen=True, kw_only=True):
 
 
 class Views(Struct, frozen=True, kw_only=True):
-    """What reports show beside single metrics.
+    """What reports show of a benchmark's runs in addition to single metrics.
 
-    `endurance` is the path of a metric that is a time until the event `breaks`, counted in turns;
-    `endures` says what a model does until then. `axes` are two metrics that are drawn against each
-    other. `said` is the key of a turn under which what it answers stands; `None`: in its file
-    alone. `events` are those that its rubrics look for. `sample` is what one sample is called, and
-    `prompt` what its first words are. `exposures` makes of a run's document, by name of an event,
-    the turns in which it could come; none of a document that does not tell of any. `parts` makes of
-    the document of a complete run of many items each metric that is a mean over them, by what they
-    are of, such as a problem: runs are compared part by part. `threshold` is the path of the points
-    under which a turn falls short, `fails_at` the score at which a dimension counts as failed.
-    Where no judge is asked, the reading `result` of a turn, among its heuristics, says what became
-    of it, and `right` is what it is of a turn that does not fall short; `expected` is the key of a
-    turn that says what would have been.
+    Attributes:
+        endurance: path of a metric that is a time, in turns, until the event `breaks`; `endures`
+            says what a model does until then.
+        axes: two metrics that are drawn against each other.
+        said: a turn's key of what the reply answers; `None`: it is in the turn's file alone.
+        sample, prompt: what a sample, and its first prompt, is called.
+        events: the events that its rubrics look for.
+        threshold: path of the score under which a turn falls short.
+        fails_at: the score at which a dimension counts as failed.
+        result: without a judge, the turn's measure that names the result; `right` is its value for
+            a turn that does not fall short. `expected`: a turn's key of the right answer.
+        exposures: from a run's document, the turns at risk by event; empty if it has none.
+        parts: from the document of a complete run of many items, the parts of each metric that is a
+            mean over them, such as problems: runs are compared part by part.
     """
 
     endurance: str | None = None
@@ -239,7 +235,7 @@ class Views(Struct, frozen=True, kw_only=True):
     kinds: Sequence[TurnKind] = ()
     groups: Sequence[MetricGroup] = ()
     events: Sequence[str] = ()
-    findings: Sequence[Findings] = ()
+    findings: Sequence[OutcomeList] = ()
     facts: Sequence[Caveat] = ()
     mean_scores: Mapping[str, str] = {}
     threshold: str | None = None

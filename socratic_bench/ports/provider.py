@@ -1,4 +1,4 @@
-"""The seam to those who answer: a provider sends one request, and names what went wrong with it."""
+"""The interfaces of models: a `Model` answers requests, a `Provider` sends single ones."""
 
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Any, Protocol, Self
 
 from msgspec import Struct
 
-from socratic_bench.catalogue.cache_pricing import Part
+from socratic_bench.catalogue.cache_pricing import PromptBlock
 from socratic_bench.errors import CheckResult, ModelError, Problem, Words
 from socratic_bench.settings import CoreConfig
 from socratic_bench.types import CallKey, Completion, EndReason, Message, Request, StopReason, Usage
@@ -51,25 +51,25 @@ class Answer(Struct, frozen=True, kw_only=True):
 
 
 class ErrorKind(Struct, frozen=True, kw_only=True):
-    """What the error of one request is.
+    """The kind of error of one request, and what follows from it.
 
     Attributes:
-        code: the word for it in documents; `THROTTLED` slows down who sends to the model next, and
-            `SERVER_ERROR` keeps them from going faster for a while. `INVALID_REQUEST` is one
-            request's own: it says nothing of others.
-        message: what was said.
-        model_id: the model, or else the service, that it was said of; the error names it first.
-        called: the kind in a word or two for people, such as "connection lost"; by itself the code.
-        end_reason: how a run ends if it stays.
+        code: its word in documents; `THROTTLED` slows down further requests to the model, and
+            `SERVER_ERROR` keeps their rate from rising for a while. `INVALID_REQUEST` concerns one
+            request alone.
+        message: what the service said.
+        model_id: the model, or else the service, that it concerns; the error names it first.
+        called: the kind in a word or two for people, such as "connection lost"; else the code.
+        end_reason: how a run ends if the error stays.
         is_retried: whether the call is tried again, within its attempts.
         maybe_billed: whether the request can have cost tokens.
         hint: what to do next.
         retry_after_s: the wait that the service asked for.
-        mended: what the provider does otherwise from now on, such as a field that it leaves out.
-            The request is sent again at once, but once for each such word in a call.
-        notice: what people should know of that.
+        mended: what the provider changes from now on, such as a field that it leaves out. The
+            request is sent again at once, but only once for each such change in a call.
+        notice: what people should know of that change.
         refused: the setting that the service refuses.
-        look_up: finds a better hint, which may take seconds; asked once the call has failed.
+        look_up: finds a better hint, which may take seconds; called once the call has failed.
     """
 
     code: str
@@ -88,7 +88,7 @@ class ErrorKind(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, error: ModelError, *, is_retried: bool = False) -> Self:
-        """The kind of an error that tells all by itself; nothing was sent."""
+        """The kind of an error that was raised before anything was sent."""
         return cls(
             code=error.code,
             message=error.message,
@@ -104,7 +104,7 @@ class ErrorKind(Struct, frozen=True, kw_only=True):
 
     @property
     def error(self) -> ModelError:
-        """What a call fails by."""
+        """The error of a call that fails by it."""
         lead = [f"{self.model_id}:"] if self.model_id else []
         return ModelError(
             *lead,
@@ -117,20 +117,18 @@ class ErrorKind(Struct, frozen=True, kw_only=True):
 
 
 class RefusedField(Struct, frozen=True):
-    """What a model does not take: the code of the error that said so, and what people should know
-    of it.
-    """
+    """A field that a model refuses: the code of that error, and what people should know of it."""
 
     code: str
     notice: str
 
 
 class UnreadableAnswerError(Exception):
-    """What came back as an answer is none: cut off, empty, HTML or of another shape."""
+    """The answer cannot be read: it is cut off, empty, HTML or of another shape."""
 
 
 class AnswerTimeoutError(Exception):
-    """An answer of a model that was not there, to its last byte, within the call's time."""
+    """The answer was not complete within the call's time."""
 
     def __init__(self, model_id: str, timeout_s: float) -> None:
         super().__init__(f"no whole answer within {timeout_s:g} s")
@@ -156,15 +154,15 @@ def common_kind(error: Exception, model_id: str) -> ErrorKind | None:
 
 
 class Provider(Protocol):
-    """Sends requests; knows nothing of retries, pace, money and attempts. Safe to use from several
-    threads.
+    """Sends single requests; retries, rates and budgets are not its business. Thread-safe.
 
-    What `send` raises is looked up with `error_kind`; whatever else it raises is a defect.
+    `error_kind` names the errors that `send` raises; any other exception is a defect.
     """
 
     def send(self, model_id: str, request: Request, timeout_s: float) -> Answer:
-        """Send one request and read the answer; it may block for longer, since nobody has to wait
-        for it.
+        """Send one request and read the answer.
+
+        It may block for longer than `timeout_s`: the call does not wait for it.
         """
         ...
 
@@ -172,23 +170,24 @@ class Provider(Protocol):
         """What an error of `send` is; `None` for a defect."""
         ...
 
-    def sizes(self, model_id: str, request: Request) -> Sequence[Part]:
-        """About how many tokens each block of the request has, in the order of reading."""
+    def sizes(self, model_id: str, request: Request) -> Sequence[PromptBlock]:
+        """The request's blocks in the order in which the model reads them, tokens estimated."""
         ...
 
     def cached_prefix(self, model_id: str, request: Request) -> Hashable | None:
-        """What the request has a prompt cache keep for other requests that begin so."""
+        """A key of the prefix that the request has a prompt cache keep; `None` if there is none."""
         del model_id, request
         return None
 
     def refused_fields(self, model_id: str) -> Mapping[str, RefusedField]:
-        """What all requests to the model lack, by name, whichever run has found it out."""
+        """The fields that are left out of requests to the model, by name, in all runs."""
         del model_id
         return {}
 
     def capabilities(self, model_id: str) -> Mapping[str, tuple[bool, bool]]:
-        """What the model takes by what is known of it without a call, and as seen so far, by name;
-        nothing where nothing is known.
+        """What the model takes, by name: as known without a call, and as observed so far.
+
+        Empty if nothing is known.
         """
         del model_id
         return {}
@@ -202,28 +201,28 @@ class Quota(Struct, frozen=True, kw_only=True):
 
 
 class ProviderModule(Protocol):
-    """How a provider is come by. Its module offers it as `PROVIDER`."""
+    """Opens a provider, and checks settings for it. Its module offers it as `PROVIDER`."""
 
     name: str
 
     def problems(self, config: CoreConfig) -> Iterable[Problem]:
-        """What is wrong with a configuration for this provider, a sentence each."""
+        """Mistakes in a configuration for this provider."""
         if config.offline:
             yield Problem.of("{offline} plays on an endpoint that this {provider} does not call.")
 
     def notices(self, config: CoreConfig) -> Iterable[str]:
-        """What people should know of what becomes of settings."""
+        """What people should know of how settings are applied."""
         del config
         return ()
 
     def sdk_version(self) -> str:
-        """Name and version of what sends the requests."""
+        """Name and version of the SDK or client that sends the requests."""
         return f"python {sys.version.partition(' ')[0]}"
 
     def prepare(self, config: CoreConfig) -> Any:  # noqa: ANN401 -- the provider's own
-        """What `open` gets, read before anything is written; it learns the secrets in it.
+        """What `open` is given, such as credentials; it is read before anything is written.
 
-        Raises `ModelError`, by which the run ends once it has begun.
+        It remembers the secrets in it. Raises `ModelError`, which ends the run once it has begun.
         """
         del config
 
@@ -233,30 +232,30 @@ class ProviderModule(Protocol):
         prepared: Any,  # noqa: ANN401 -- the provider's own
         monotonic_s: Callable[[], float],
     ) -> AbstractContextManager[Provider]:
-        """The provider, connected, which measures by the clock. Raises `ModelError`; may block."""
+        """Connect; the provider measures times by the clock. Raises `ModelError`; may block."""
         ...
 
     def connection_key(self, config: CoreConfig) -> Hashable:
-        """What a connection depends on: runs of one key share one, if they share services."""
+        """What a connection depends on: runs with equal keys share one, if they share services."""
         return (
             *(config.offline, config.region, config.assume_role_arn, config.call_timeout_s),
             *(config.stream, config.prompt_cache, config.request_metadata),
         )
 
     def identities(self, config: CoreConfig) -> Iterable[CheckResult]:
-        """Whose the credentials are, and the role; it may block."""
+        """Check whose the credentials are, and the role; may block."""
         del config
         return ()
 
     def quotas(self, config: CoreConfig, model_ids: Sequence[str]) -> Mapping[str, Quota]:
-        """What the account may have of models, as far as it can be told; it may block.
+        """The account's quotas of models, as far as they can be found; may block.
 
-        Raises `ModelError` where nothing can be told.
+        Raises `ModelError` if none can be found.
         """
         del config, model_ids
         return {}
 
     def for_run(self, provider: Provider, config: CoreConfig) -> Provider:
-        """The provider that was opened, as one of the runs that share it wants it."""
+        """The opened provider, adapted to one of the runs that share it."""
         del config
         return provider

@@ -1,4 +1,4 @@
-"""The interfaces of what stores a run: file stores and journals."""
+"""The interfaces of stores: files by key, and the journal of each run."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -11,7 +11,7 @@ from socratic_bench.types import Json
 
 
 class StoredObject(Struct, frozen=True, kw_only=True):
-    """What a store has taken under a key, by its length and its SHA-256."""
+    """Length and SHA-256 of what a store keeps under a key."""
 
     n_bytes: int
     sha256: bytes
@@ -21,18 +21,17 @@ class ArtifactStore(Protocol):
     """Keeps files by key. A key is a relative path with "/" between its parts."""
 
     def check(self) -> None:
-        """Raise `UsageError` if it is sure that nothing can be kept here. Makes nothing."""
+        """Raise `UsageError` if it is certain that nothing can be kept here. Creates nothing."""
         ...
 
     def put(self, key: str, body: bytes) -> None:
-        """Keep `body` whole or raise `ArtifactError`; a second put of a key replaces the first."""
+        """Store `body` or raise `ArtifactError`; a second put of a key replaces the first."""
         ...
 
-    def missing(self, kept: Mapping[str, StoredObject]) -> Sequence[str] | None:
-        """Which of these keys the store no longer has, or has changed; a bucket is asked for their
-        lengths only.
+    def missing(self, objects: Mapping[str, StoredObject]) -> Sequence[str] | None:
+        """The keys whose object is missing or has changed; a bucket compares lengths alone.
 
-        `None` if it is not allowed to ask. Raises `StoreOutageError` if a later try may tell, else
+        `None` if access to it is denied. Raises `StoreOutageError` if a later try may succeed, else
         `ArtifactError`.
         """
         ...
@@ -46,7 +45,7 @@ Entry = Mapping[str, Json]
 
 
 class WrittenEntry(dict[str, Json]):
-    """An entry whose JSON was made before, for all stores: it is `body`."""
+    """An entry with its JSON, `body`, which is encoded once for all stores."""
 
     def __init__(self, entry: Entry, body: bytes) -> None:
         super().__init__(entry)
@@ -54,26 +53,26 @@ class WrittenEntry(dict[str, Json]):
 
 
 class Journal(Protocol):
-    """What one run has done so far, entry by entry; held by one process at a time."""
+    """The journal of one run, entry by entry; one process at a time holds it."""
 
     @property
     def entries(self) -> Sequence[Entry]:
-        """What was there when the journal was opened, oldest first."""
+        """The entries that were there when the journal was opened, oldest first."""
         ...
 
     @property
     def repairs(self) -> Sequence[str]:
-        """What had to be repaired to read it, a sentence each."""
+        """The repairs that reading it took, a sentence each."""
         ...
 
     @property
     def mended(self) -> Sequence[str]:
-        """What others took away and was written anew since then, a sentence each."""
+        """The entries that others removed and that were written again since, a sentence each."""
         ...
 
     @property
     def is_kept(self) -> bool:
-        """Whether every entry that was appended, and raised no error, is there by now."""
+        """Whether every entry that was appended without an error is stored by now."""
         ...
 
     def writes(self) -> Sequence[Future[None]]:
@@ -81,22 +80,21 @@ class Journal(Protocol):
         ...
 
     def mend(self) -> None:
-        """Write anew what others took away or changed, unless the run's delivery sees to that.
+        """Write again what others removed or changed, unless the run's delivery does that.
 
-        Raises `ArtifactError` if that cannot be done.
+        Raises `ArtifactError` if that fails.
         """
         ...
 
     def body_of(self, key: str) -> bytes | None:
-        """What a delivery was given under `key`; `None` if that is no entry of this journal."""
+        """The body that a delivery has under `key`; `None` if that is no entry of this journal."""
         ...
 
     def append(self, entry: Entry, *, durable: bool = True) -> None:
-        """Keep an entry: safe on return in a folder, on its way in a bucket.
+        """Store an entry: on return it is safe in a folder, and under way to a bucket.
 
-        One that need not be `durable` is a note that helps to tell what happened: it may be lost,
-        unless its `writes` are waited for.
-        Raises `ArtifactError` if it is sure that the entry cannot be kept.
+        One that is not `durable` may be lost, unless its `writes` are waited for. Raises
+        `ArtifactError` if it is certain that the entry cannot be stored.
         """
         ...
 
@@ -109,24 +107,24 @@ class Journals(Protocol):
     """The journals of one store."""
 
     def exclusive(self, identity: str) -> AbstractContextManager[None]:
-        """Meanwhile no other process begins or resumes a run of this `identity` digest, as far as
-        the store can prevent it.
+        """A context in which no other process begins or resumes a run of this identity digest, as
+        far as the store can prevent it.
         """
         ...
 
     def newest(self, identity: str) -> Iterator[str]:
-        """Run ids whose first entry has this `identity` digest, the newest first."""
+        """The ids of runs of this identity digest, the newest first."""
         ...
 
     def first(self, run_id: str) -> Entry:
-        """The first entry of a run's journal, which stays as it is and is not held.
+        """The first entry of a run's journal, which is not locked.
 
-        Raises `UsageError` if there is none.
+        Raises `UsageError` if there is no journal.
         """
         ...
 
     def holds(self, run_id: str) -> bool:
-        """Whether there is a journal of this run."""
+        """Whether the store has a journal of this run."""
         ...
 
     def create(self, run_id: str, identity: str) -> Journal:

@@ -9,7 +9,7 @@ from typing import Protocol
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from socratic_bench.catalogue.cache_pricing import Part, PrefixCache
+from socratic_bench.catalogue.cache_pricing import PrefixCache, PromptBlock
 from socratic_bench.catalogue.models import Capabilities
 from socratic_bench.models.bedrock.capabilities import (
     ObservedCapabilities,
@@ -165,7 +165,7 @@ def _expected_arguments(schema: Json, text: str) -> Json:
 
 # Models that send nothing: they are given the run's real requests and return expected replies.
 
-Sizes = Callable[[str, Request], Sequence[Part]]  # `Provider.sizes`
+Sizes = Callable[[str, Request], Sequence[PromptBlock]]  # `Provider.sizes`
 
 
 class SimulatedModel(Struct, kw_only=True):
@@ -239,7 +239,7 @@ class SimulatedModel(Struct, kw_only=True):
             cache_write_tokens=write,
         )
 
-    def _parts(self, request: Request, arguments: Wire) -> Sequence[Part]:
+    def _parts(self, request: Request, arguments: Wire) -> Sequence[PromptBlock]:
         if self.sizes:
             return self.sizes(self.model_id, request)
         return request_parts(arguments, scale=self.scale)

@@ -249,7 +249,7 @@ class TurnRecord:
     def _measure(self, index: int) -> Turn:
         plan = self._context.plan
         try:
-            turn = plan.episode.measured(TurnsSoFar(self._turns, index), index)
+            turn = plan.episode.measure(TurnsSoFar(self._turns, index), index)
             rubric = plan.rubric_of(index)
             if rubric is None:
                 return turn

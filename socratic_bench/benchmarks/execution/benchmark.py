@@ -160,7 +160,7 @@ class ExecutionEpisode(Episode, frozen=True, kw_only=True):
         reply = context.tested.complete(request, CallKey(role="model", index=index))
         return ExecutionTurn(index=index, prompt=prompt, reply=reply, item=item)
 
-    def measured(self, turns: Sequence[Turn], index: int) -> Turn:
+    def measure(self, turns: Sequence[Turn], index: int) -> Turn:
         return read_turn(ExecutionTurn.of(turns[index]))
 
     def expected_reply(self, role: Role, length: Length) -> str:

@@ -16,7 +16,7 @@ from socratic_bench.documents.document import Count
 from socratic_bench.judging.jury import majority
 from socratic_bench.judging.verdict import is_quoted
 from socratic_bench.ports.benchmark import ClosingQuestion, Metrics
-from socratic_bench.turns import ClosingResult, ClosingVerdict, Findings, Measure, Rubric, Turn
+from socratic_bench.turns import ClosingAnswer, ClosingResult, ClosingVerdict, Measure, Rubric, Turn
 from socratic_bench.types import Json, Tool, clean, doc
 
 Outcome = Literal["reached", "told", "missed"]
@@ -184,7 +184,7 @@ def closing_question(
     ]
     return ClosingQuestion(
         instructions="\n\n".join(filter(None, parts)),
-        asked="\n\n".join(filter(None, asked)),
+        prompt="\n\n".join(filter(None, asked)),
         lines=tuple((f"turn {at}, {who}", text) for (at, who), text in reader.spoken.items()),
         index=max(at for at, _ in reader.spoken),
         tool=_tool(len(insights), has_lapses=is_checked),
@@ -193,7 +193,7 @@ def closing_question(
     )
 
 
-def metrics_of(findings: Findings | Sequence[Mapping[str, Any]]) -> Metrics:
+def metrics_of(findings: ClosingAnswer | Sequence[Mapping[str, Any]]) -> Metrics:
     """Shares of the insights that were open when the model under test took over; null without."""
     outcomes = [one["outcome"] for one in insight_findings(findings) if not one["replayed"]]
     return {
@@ -223,7 +223,7 @@ def flags_of(findings: Sequence[Mapping[str, Any]], turn: int) -> tuple[str, ...
     return tuple(entry.lapse for entry in lapses_of(findings) if entry.turn == turn)
 
 
-def with_flags(turns: Sequence[Turn], findings: Findings) -> tuple[Turn, ...]:
+def with_flags(turns: Sequence[Turn], findings: ClosingAnswer) -> tuple[Turn, ...]:
     """The turns with the lapses of the student's words, where a model said them."""
     return tuple(
         replace(SocraticTurn.of(turn), student_flags=flags_of(findings, turn.index))
@@ -241,7 +241,7 @@ class _Reader(Struct, frozen=True, kw_only=True):
     first_played: int
     replies: Mapping[int, str]
 
-    def read(self, arguments: Mapping[str, Json]) -> Findings:
+    def read(self, arguments: Mapping[str, Json]) -> ClosingAnswer:
         """Raises `ValueError` with all that is wrong, as the judge is told it.
 
         Of the insights each must have an outcome. A lapse that cannot be used is kept with its
@@ -331,7 +331,7 @@ def _missed(insight: str) -> InsightEntry:
     )
 
 
-def _merge(votes: Sequence[Findings]) -> Findings:
+def _merge(votes: Sequence[ClosingAnswer]) -> ClosingAnswer:
     """One answer out of the jurors'.
 
     An insight has the outcome, and a reply the lapse, that more than half of the jurors saw, in the
@@ -348,7 +348,7 @@ def _majority_insight(findings: Sequence[Mapping[str, Measure]]) -> Mapping[str,
     return next((finding for finding in findings if finding["outcome"] == outcome), missed)
 
 
-def _majority_lapses(votes: Sequence[Findings]) -> Iterator[Mapping[str, Measure]]:
+def _majority_lapses(votes: Sequence[ClosingAnswer]) -> Iterator[Mapping[str, Measure]]:
     entries = [entry for findings in votes for entry in lapses_of(findings)]
     counts = Counter((entry.turn, entry.lapse) for entry in entries)
     first = {(entry.turn, entry.lapse): entry for entry in reversed(entries)}

@@ -36,7 +36,7 @@ from socratic_bench.ports.benchmark import (
     Length,
 )
 from socratic_bench.settings import MAX_TURNS
-from socratic_bench.turns import Findings, Turn
+from socratic_bench.turns import ClosingAnswer, Turn
 from socratic_bench.types import CallKey, Completion, EndReason, Message, Request, Role, plural
 
 OPENING = f"{STUDENT}, first words"  # how the judge is shown them, if exchanges are left out
@@ -83,7 +83,7 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
                 raise
             return EpisodeResult(end_reason="context_window")
 
-    def measured(self, turns: Sequence[Turn], index: int) -> Turn:
+    def measure(self, turns: Sequence[Turn], index: int) -> Turn:
         """With the heuristics of the reply."""
         # Not needed before the first reply is there.
         from socratic_bench.benchmarks.socratic.heuristics import analyse
@@ -121,7 +121,7 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
             replies=Replies.of(turns, closing) if is_by_model else None,
         )
 
-    def with_findings(self, turns: Sequence[Turn], findings: Findings) -> tuple[Turn, ...]:
+    def with_findings(self, turns: Sequence[Turn], findings: ClosingAnswer) -> tuple[Turn, ...]:
         """The turns with the lapses of the student's words, where a model said them."""
         return with_flags(turns, findings)
 

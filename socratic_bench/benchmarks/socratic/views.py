@@ -2,7 +2,7 @@
 
 from socratic_bench.benchmarks.socratic.exposures import exposures
 from socratic_bench.benchmarks.socratic.metrics_document import DIMENSIONS, EVENTS
-from socratic_bench.ports.parts import Caveat, Findings, MetricGroup, TurnKind, Views
+from socratic_bench.ports.parts import Caveat, MetricGroup, OutcomeList, TurnKind, Views
 
 VIEWS = Views(
     endurance="sustained_half_life",
@@ -33,7 +33,7 @@ VIEWS = Views(
     ),
     events=EVENTS,
     findings=(
-        Findings(
+        OutcomeList(
             key="insights",
             title="Insights",
             text="insight",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from botocore.session import Session
 from msgspec.structs import replace
 
-from socratic_bench.catalogue.cache_pricing import Part
+from socratic_bench.catalogue.cache_pricing import PromptBlock
 from socratic_bench.catalogue.models import Capabilities, capabilities_of
 from socratic_bench.catalogue.token_bounds import packed_schema
 from socratic_bench.errors import ModelError, Words
@@ -202,7 +202,7 @@ class BedrockProvider(Provider):
         look_up = partial(self._connection.hint, kind, _sdk_error(cause), error.model_id)
         return replace(kind, look_up=look_up if kind.code in HINTED_KINDS else None)
 
-    def sizes(self, model_id: str, request: Request) -> Sequence[Part]:
+    def sizes(self, model_id: str, request: Request) -> Sequence[PromptBlock]:
         """See `Provider.sizes`."""
         shaped = self._capabilities(model_id).shaped(request, self._options)
         return request_parts(shaped.arguments)

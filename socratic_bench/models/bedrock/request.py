@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from socratic_bench.catalogue.cache_pricing import Part
+from socratic_bench.catalogue.cache_pricing import PromptBlock
 from socratic_bench.catalogue.models import Capabilities, ThinkingForm
 from socratic_bench.catalogue.token_bounds import schema_length
 from socratic_bench.generation import GenerateConfig
@@ -95,19 +95,19 @@ def estimated_tokens(text: str) -> int:
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
-def request_parts(arguments: Wire, *, scale: float = 1.0) -> tuple[Part, ...]:
+def request_parts(arguments: Wire, *, scale: float = 1.0) -> tuple[PromptBlock, ...]:
     """The blocks of Converse's arguments in the order in which a model reads them.
 
     `scale`: counted tokens over estimated ones, where the service has counted a request.
     """
-    parts: list[Part] = []
+    parts: list[PromptBlock] = []
     for place, block in _blocks(arguments):
         if "cachePoint" in block:
-            parts[-1] = Part(parts[-1].content, parts[-1].tokens, is_cached=True)
+            parts[-1] = PromptBlock(parts[-1].content, parts[-1].tokens, is_cached=True)
             continue
         text = block["text"] if "text" in block else _compact(block)
         tokens = round((estimated_tokens(text) + TOKENS_PER_BLOCK) * scale)
-        parts.append(Part((place, text), tokens))
+        parts.append(PromptBlock((place, text), tokens))
     return tuple(parts)
 
 

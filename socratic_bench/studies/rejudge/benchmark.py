@@ -18,7 +18,7 @@ from socratic_bench.ports.benchmark import (
     Recorded,
 )
 from socratic_bench.settings import CoreConfig
-from socratic_bench.turns import Findings, Measure, Turn
+from socratic_bench.turns import ClosingAnswer, Measure, Turn
 from socratic_bench.types import Role
 
 
@@ -41,7 +41,7 @@ class RecordedEpisode(Episode, frozen=True, kw_only=True):
     ) -> ClosingQuestion | None:
         return self.inner.closing_question(turns, closing)
 
-    def with_findings(self, turns: Sequence[Turn], findings: Findings) -> Sequence[Turn]:
+    def with_findings(self, turns: Sequence[Turn], findings: ClosingAnswer) -> Sequence[Turn]:
         return self.inner.with_findings(turns, findings)
 
     def expected_reply(self, role: Role, length: Length) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from socratic_bench.ports.parts import Findings, TurnKind
+from socratic_bench.ports.parts import OutcomeList, TurnKind
 from socratic_bench.studies.report.cell_charts import shares
 from socratic_bench.studies.report.charts import extent, intervals
 from socratic_bench.studies.report.leaderboard import MODEL, mark, shown
@@ -164,7 +164,7 @@ def findings(study: Study) -> Iterator[Section]:
             yield _found(study, one, counts)
 
 
-def _counts(runs: Sequence[RunRow], findings: Findings) -> Mapping[str, int]:
+def _counts(runs: Sequence[RunRow], findings: OutcomeList) -> Mapping[str, int]:
     found = [
         entry.get(findings.outcome)
         for run in runs
@@ -174,7 +174,7 @@ def _counts(runs: Sequence[RunRow], findings: Findings) -> Mapping[str, int]:
     return {outcome: found.count(outcome) for outcome in findings.outcomes}
 
 
-def _found(study: Study, one: Findings, counts: Mapping[str, Mapping[str, int]]) -> Section:
+def _found(study: Study, one: OutcomeList, counts: Mapping[str, Mapping[str, int]]) -> Section:
     data = [bar for model, some in counts.items() for bar in _bars(model, some)]
     rows = [
         [
