@@ -1,14 +1,13 @@
-"""What users of the program rely on, read off the program as it is: `python -m tests.contract`.
+"""What users of the program rely on, as the program is now: `python -m tests.contract`.
 
-Written into tests/data/contract.json. tests/test_contract.py holds the program to it: what stands
-there goes on being there, with the same types; what is new may come beside it.
+It is written into tests/data/contract.json. tests/test_contract.py checks that all of it is still
+there, with the same types; new keys and flags may be added. Documents fit their schemas, by the
+tests of each command, so that the schemas are enough.
 """
 
 import json
 import re
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,7 @@ from socratic_bench import RunConfig, RunResult
 from socratic_bench.errors import ENDINGS
 from socratic_bench.storage.keys import RunKeys
 from tests.command import OFFLINE, Outcome, environment, run
-from tests.in_process import played
-from tests.schemas import KINDS, breaches, schema
+from tests.schemas import KINDS, schema
 
 FILE = Path(__file__).parent / "data" / "contract.json"
 MAX_DEPTH = 12
@@ -31,11 +29,10 @@ Paths = dict[str, str]
 
 
 def contract() -> Contract:
-    """All of it: schemas and documents key path by key path, words of the command, the library."""
+    """Keys of schemas by path, flags and variables, names of files, and the library."""
     return {
         "schemas": {kind: schema_paths(schema(kind)) for kind in KINDS},
         "required": {kind: required_keys(schema(kind)) for kind in KINDS},
-        "documents": documents(),
         "command": command(),
         "endings": {
             reason: [ending.status, ending.exit_code] for reason, ending in ENDINGS.items()
@@ -99,65 +96,6 @@ def type_name(value: object) -> str:
     """The name that JSON Schema has for a value's type."""
     names = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array"}
     return "null" if value is None else names.get(type(value), "object")
-
-
-def document_paths(document: object) -> Paths:
-    """Key path -> the types that are there, whole numbers counted as numbers."""
-    found: dict[str, set[str]] = {}
-    _walk_document(document, "", found)
-    return {path: "|".join(sorted(types)) for path, types in sorted(found.items()) if path}
-
-
-def _walk_document(value: object, path: str, found: dict[str, set[str]]) -> None:
-    name = type_name(value)
-    found.setdefault(path, set()).add("number" if name == "integer" else name)
-    if isinstance(value, Mapping):
-        for key, below in value.items():
-            _walk_document(below, f"{path}.{key}", found)
-    elif isinstance(value, list):
-        for below in value:
-            _walk_document(below, f"{path}[]", found)
-
-
-def documents() -> dict[str, Paths]:
-    """What the command prints and stores, as it is asked in several ways."""
-    folder = Path(tempfile.mkdtemp())
-    try:
-        stored = run(*TWO_TURNS, "--output-dir", str(folder))
-        files = {_file_kind(path): path for path in sorted(folder.rglob("*")) if path.is_file()}
-        found = {f"stored {kind}": _read(path) for kind, path in files.items()}
-    finally:
-        shutil.rmtree(folder)
-    printed = {
-        "whole run": stored,
-        "brief": run(*TWO_TURNS, "--brief"),
-        "cut short": played(*TWO_TURNS, "--no-judge", "--max-cost-usd", "0.004"),
-        "refused": run("--turns", "0"),
-        "dry run": run(*TWO_TURNS, "--dry-run"),
-        "scenarios": run("scenarios", "--quiet"),
-        "error": run("schema", "nothing"),
-    }
-    return {
-        **found,
-        **{name: document_paths(outcome.document) for name, outcome in printed.items()},
-    }
-
-
-def _file_kind(path: Path) -> str:
-    if path.suffix == ".jsonl":
-        return "journal"
-    return (
-        re.sub(r"(_\d+)?\.json$", "", path.name) if "raw" in path.parts else path.parent.parent.name
-    )
-
-
-def _read(path: Path) -> Paths:
-    if path.suffix != ".jsonl":
-        return document_paths(json.loads(path.read_bytes()))
-    entries = [json.loads(line) for line in path.read_text().splitlines()]
-    for entry in entries:
-        assert breaches("journal", entry) == [], entry
-    return document_paths({"line": entries})
 
 
 def command() -> dict[str, Any]:
