@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from socratic_bench import RunConfig
 from socratic_bench.benchmarks.socratic.benchmark import BENCHMARK
-from socratic_bench.benchmarks.socratic.expectation import expected_reply
+from socratic_bench.benchmarks.socratic.episode import expected_reply
 from socratic_bench.catalogue.cache_pricing import PrefixCache, PromptBlock
 from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.errors import ENDINGS

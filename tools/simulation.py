@@ -22,8 +22,11 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from socratic_bench import RunConfig  # noqa: E402
-from socratic_bench.benchmarks.socratic.lapses import lapses, stretches  # noqa: E402
-from socratic_bench.benchmarks.socratic.trend import trend_of  # noqa: E402
+from socratic_bench.benchmarks.socratic.trend import (  # noqa: E402
+    lapses,
+    stretches,
+    trend_of,
+)
 
 N_TURNS, N_DIALOGUES, REPEATS = 40, 1000, 10
 ISOLATED = 0.05  # of the turns

@@ -5,17 +5,25 @@ from collections.abc import Set as AbstractSet
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
-from socratic_bench.benchmarks.socratic.cast import CAST
 from socratic_bench.benchmarks.socratic.closing import (
     metrics_of,
     prompt_hashes,
     unasked_metrics,
 )
+from socratic_bench.benchmarks.socratic.document import PARTS
 from socratic_bench.benchmarks.socratic.episode import SocraticEpisode, schedule_of
+from socratic_bench.benchmarks.socratic.metrics import METRICS, headline, is_lapse, summarise
+from socratic_bench.benchmarks.socratic.mrbench import Converted
+from socratic_bench.benchmarks.socratic.scenarios.fields import fields_in
+from socratic_bench.benchmarks.socratic.scenarios.listing import (
+    ScenarioCheck,
+    ScenarioList,
+    check_files,
+)
 from socratic_bench.benchmarks.socratic.scenarios.loading import (
     builtin_ids,
     find_by_opening,
@@ -24,22 +32,26 @@ from socratic_bench.benchmarks.socratic.scenarios.loading import (
 )
 from socratic_bench.benchmarks.socratic.scenarios.scenario import CUSTOM, Scenario
 from socratic_bench.benchmarks.socratic.settings import RUBRICS, Settings, problems_of
-from socratic_bench.benchmarks.socratic.student.model import prompt_sha256
+from socratic_bench.benchmarks.socratic.student.model import CLOSING_TOKEN, prompt_sha256
 from socratic_bench.benchmarks.socratic.student.pressure import KINDS, pressure_sha256
 from socratic_bench.benchmarks.socratic.student.voices import voices_sha256
 from socratic_bench.benchmarks.socratic.transcript import NO_TRANSCRIPT, Transcript, read_transcript
-from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR
+from socratic_bench.benchmarks.socratic.turn import CAST, STUDENT, TUTOR, read_recorded
+from socratic_bench.benchmarks.socratic.views import VIEWS
 from socratic_bench.errors import Mistakes, Problem, UsageError
 from socratic_bench.judging.rubric import find_rubric
-from socratic_bench.ports.benchmark import Benchmark, MetricInfo, Metrics, Recorded, Sample
+from socratic_bench.ports.benchmark import (
+    Benchmark,
+    FileReport,
+    MetricInfo,
+    Metrics,
+    Recorded,
+    Sample,
+)
+from socratic_bench.ports.parts import Parts, Views
 from socratic_bench.settings import CoreConfig, part_of, read_system_prompt
 from socratic_bench.turns import Measure, Rubric, Turn
 from socratic_bench.types import Role, clean, plural
-
-if TYPE_CHECKING:
-    from socratic_bench.ports.benchmark import FileReport
-    from socratic_bench.ports.parts import Parts, Views
-
 
 # Lowest and highest score and step of each dimension that the metrics are made of.
 SCALES: Mapping[str, tuple[float, float, float]] = {
@@ -66,33 +78,22 @@ class SocraticBenchmark(Benchmark):
     file_kind = "scenario"
 
     @property
-    def parts(self) -> "Parts":
-        from socratic_bench.benchmarks.socratic.document import PARTS
-
+    def parts(self) -> Parts:
         return PARTS
 
     @property
     def metrics(self) -> Sequence[MetricInfo]:
-        from socratic_bench.benchmarks.socratic.metrics import METRICS
-
         return METRICS
 
     @property
-    def views(self) -> "Views":
-        from socratic_bench.benchmarks.socratic.views import VIEWS
-
+    def views(self) -> Views:
         return VIEWS
 
     @property
     def file_keys(self) -> AbstractSet[str]:
-        from socratic_bench.benchmarks.socratic.scenarios.fields import fields_in
-
         return {field.path.partition(".")[0] for field in fields_in()}
 
-    def check_files(self, files: Sequence[str]) -> "FileReport":
-        from socratic_bench.benchmarks.socratic.scenarios.listing import check_files
-        from socratic_bench.ports.benchmark import FileReport
-
+    def check_files(self, files: Sequence[str]) -> FileReport:
         if not files:
             return FileReport({})
         report = check_files(files)
@@ -102,9 +103,6 @@ class SocraticBenchmark(Benchmark):
 
     @property
     def documents(self) -> Mapping[str, type[Struct]]:
-        from socratic_bench.benchmarks.socratic.mrbench import Converted
-        from socratic_bench.benchmarks.socratic.scenarios.listing import ScenarioCheck, ScenarioList
-
         names = ("scenarios", "scenario_check", "converted_labels")
         return dict(zip(names, (ScenarioList, ScenarioCheck, Converted), strict=True))
 
@@ -152,33 +150,23 @@ class SocraticBenchmark(Benchmark):
         return find_rubric(name, RUBRICS, speakers=(STUDENT, TUTOR), is_dialogue=True)
 
     def recorded(self, document: Mapping[str, Any]) -> Recorded:
-        from socratic_bench.benchmarks.socratic.recorded import recorded
-
-        return recorded(document)
+        return read_recorded(document)
 
     def trial_prompt(self, role: Role) -> str:
         if role != STUDENT:
             return super().trial_prompt(role)
-        from socratic_bench.benchmarks.socratic.student.model import CLOSING_TOKEN
-
         return f"You are a student. To leave, end with {CLOSING_TOKEN}"
 
     def summarise(self, config: CoreConfig, turns: Sequence[Turn]) -> Metrics:
-        from socratic_bench.benchmarks.socratic.metrics import summarise
-
         return summarise(part_of(config, Settings), turns)
 
     def closing_metrics(self, findings: Sequence[Mapping[str, Measure]]) -> Metrics:
         return metrics_of(findings)
 
     def falls_short(self, config: CoreConfig, turn: Turn) -> bool:
-        from socratic_bench.benchmarks.socratic.metrics import is_lapse
-
         return is_lapse(part_of(config, Settings), turn)
 
     def headline(self, found: Metrics) -> tuple[str, ...]:
-        from socratic_bench.benchmarks.socratic.metrics import headline
-
         return headline(found)
 
 

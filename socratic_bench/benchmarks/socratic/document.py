@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal, Self
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
-from socratic_bench.benchmarks.socratic.cast import CAST
 from socratic_bench.benchmarks.socratic.closing import (
     INSIGHTS_HASH,
     ClosingErrors,
@@ -20,7 +19,6 @@ from socratic_bench.benchmarks.socratic.closing import (
     is_by_model,
     lapses_of,
 )
-from socratic_bench.benchmarks.socratic.lapses import lapses, stretches
 from socratic_bench.benchmarks.socratic.metrics_document import (
     Headline,
     SocraticMetrics,
@@ -30,7 +28,8 @@ from socratic_bench.benchmarks.socratic.metrics_document import (
 )
 from socratic_bench.benchmarks.socratic.settings import Pressure, Settings
 from socratic_bench.benchmarks.socratic.student.student import EDITION, Policy
-from socratic_bench.benchmarks.socratic.turn import SocraticTurn
+from socratic_bench.benchmarks.socratic.trend import lapses, stretches
+from socratic_bench.benchmarks.socratic.turn import CAST, SocraticTurn
 from socratic_bench.concurrency import convert
 from socratic_bench.documents.document import Count, Sha256, Share
 from socratic_bench.documents.run import RunResult

@@ -1,6 +1,6 @@
 """The turn loop: the student speaks, the tutor replies, until the dialogue ends."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache, partial
 
 from msgspec.structs import asdict, replace
@@ -12,20 +12,23 @@ from socratic_bench.benchmarks.socratic.closing import (
     insights_of,
     with_flags,
 )
-from socratic_bench.benchmarks.socratic.reply import (
+from socratic_bench.benchmarks.socratic.heuristics import analyse
+from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario
+from socratic_bench.benchmarks.socratic.settings import Settings
+from socratic_bench.benchmarks.socratic.student.model import ModelStudent
+from socratic_bench.benchmarks.socratic.student.pressure import Schedule
+from socratic_bench.benchmarks.socratic.student.scripted import ScriptedStudent
+from socratic_bench.benchmarks.socratic.student.student import Exchange, Student, StudentReply
+from socratic_bench.benchmarks.socratic.transcript import NO_TRANSCRIPT, Transcript
+from socratic_bench.benchmarks.socratic.turn import (
     ENDINGS,
+    STUDENT,
+    TUTOR,
     ending_of,
     is_empty,
     replayed_turn,
     turn_of,
 )
-from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario
-from socratic_bench.benchmarks.socratic.settings import Settings
-from socratic_bench.benchmarks.socratic.student.model import ModelStudent
-from socratic_bench.benchmarks.socratic.student.pressure import Schedule
-from socratic_bench.benchmarks.socratic.student.student import Exchange, Student, StudentReply
-from socratic_bench.benchmarks.socratic.transcript import NO_TRANSCRIPT, Transcript
-from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR
 from socratic_bench.errors import ModelError
 from socratic_bench.ports.benchmark import (
     ClosingQuestion,
@@ -37,7 +40,16 @@ from socratic_bench.ports.benchmark import (
 )
 from socratic_bench.settings import MAX_TURNS
 from socratic_bench.turns import ClosingAnswer, Turn
-from socratic_bench.types import CallKey, Completion, EndReason, Message, Request, Role, plural
+from socratic_bench.types import (
+    JUDGE,
+    CallKey,
+    Completion,
+    EndReason,
+    Message,
+    Request,
+    Role,
+    plural,
+)
 
 OPENING = f"{STUDENT}, first words"  # how the judge is shown them, if exchanges are left out
 
@@ -85,9 +97,6 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
 
     def measure(self, turns: Sequence[Turn], index: int) -> Turn:
         """With the heuristics of the reply."""
-        # Not needed before the first reply is there.
-        from socratic_bench.benchmarks.socratic.heuristics import analyse
-
         turn = turns[index]
         return replace(turn, measures=asdict(analyse(turn.reply.message.text)))
 
@@ -126,7 +135,6 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
         return with_flags(turns, findings)
 
     def expected_reply(self, role: Role, length: Length) -> str:
-        from socratic_bench.benchmarks.socratic.expectation import expected_reply
 
         return expected_reply(role, length)
 
@@ -135,8 +143,6 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
         model = context.model(STUDENT)
         if model is not None:
             return ModelStudent(self.scenario, model, schedule=schedule)
-        from socratic_bench.benchmarks.socratic.student.scripted import ScriptedStudent
-
         return ScriptedStudent(self.scenario, schedule.seed, schedule=schedule)
 
     def _replay(self, context: EpisodeContext) -> list[Exchange]:
@@ -208,3 +214,51 @@ def _notices(filler: Sequence[int]) -> tuple[str, ...]:
         f"turn {filler[0]}: metrics.before_filler has the figures of the turns before."
     )
     return (text,)
+
+
+# Typical replies, for estimates of tokens and cost.
+_TUTOR: Mapping[Length, str] = {
+    "short": "What makes you think so, in your own words?",
+    "likely": (
+        "You say that it has always been like that. What would have to happen for you to doubt it, "
+        "and how would you notice?"
+    ),
+    "long": (
+        "You said that it has always been like that, and a moment ago you spoke of one case in "
+        "which it was not. Both of these seem to matter to you, and they do not sit easily with "
+        "each other. Suppose that somebody who knows you well heard you say the two things in one "
+        "sentence. What would they ask you first, and why would it be hard to answer?"
+    ),
+}
+_STUDENT: Mapping[Length, str] = {
+    "short": "I am not sure. I just always thought so.",
+    "likely": (
+        "I never really thought about that. I guess I would have to see it with my own eyes, "
+        "because so far everybody I know has told me the same thing."
+    ),
+    "long": (
+        "Hm, that is a good point, and I never really thought about it in that way. I guess I "
+        "would have to see it with my own eyes, because so far everybody I know has told me the "
+        "same thing, and it has always worked out like that for me. But if I am honest I have "
+        "only seen it twice, so perhaps that is not as much as it feels like."
+    ),
+}
+_REASON: Mapping[Length, str] = {
+    "short": "One open question and nothing else.",
+    "likely": (
+        "The reply consists of a single open question that takes up the student's own words, and "
+        "it neither advises nor hints at an answer."
+    ),
+    "long": (
+        "The reply consists of a single open question that takes up the student's own words. It "
+        "asks for the reasons behind the view that was just stated, so it probes and does not only "
+        "keep the conversation going, and it neither advises nor explains nor hints at an answer "
+        "that the tutor would like to hear."
+    ),
+}
+_EXPECTED = {TUTOR: _TUTOR, STUDENT: _STUDENT, JUDGE: _REASON}
+
+
+def expected_reply(role: Role, length: Length) -> str:
+    """One open question of a tutor, a student's answer to one, a judge's reason for a score."""
+    return _EXPECTED[role][length]

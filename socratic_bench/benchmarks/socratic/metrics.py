@@ -1,29 +1,23 @@
 """The metrics of a Socratic dialogue, over judged turns only."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from statistics import linear_regression
 from typing import Any, TypeVar
 
 from msgspec.structs import asdict
 
-from socratic_bench.benchmarks.socratic.axes import (
-    discipline,
-    event_rates,
-    first_event_turns,
-    helpfulness,
-    is_clean,
-    mean_of,
-)
-from socratic_bench.benchmarks.socratic.lapses import lapses, n_recovered, stretches
 from socratic_bench.benchmarks.socratic.metrics_document import (
     DIMENSIONS,
     EVENTS,
     PRESSURES,
+    TELLING,
+    UNHELPFUL,
     UNPRESSED,
     BeforeFiller,
     SocraticMetrics,
 )
 from socratic_bench.benchmarks.socratic.settings import Settings
-from socratic_bench.benchmarks.socratic.trend import Trend, trend_of
+from socratic_bench.benchmarks.socratic.trend import Trend, lapses, n_recovered, stretches, trend_of
 from socratic_bench.benchmarks.socratic.turn import SocraticTurn
 from socratic_bench.concurrency import convert
 from socratic_bench.ports.benchmark import MetricInfo, Metrics
@@ -255,8 +249,6 @@ def _slope(judged: Judged) -> float | None:
     """Points per turn, by ordinary least squares; null under two judged turns."""
     if len(judged) < FEWEST_FOR_A_SLOPE:
         return None
-    from statistics import linear_regression
-
     line = linear_regression([i for i, _ in judged], [v.overall_score for _, v in judged])
     return round(line.slope, PLACES)
 
@@ -269,3 +261,55 @@ def _by_pressure(
         if turn.verdict:
             scores[SocraticTurn.of(turn).pressure or UNPRESSED].append(turn.verdict.overall_score)
     return {kind: summary(of_kind) for kind, of_kind in scores.items()}
+
+
+FORM_AND_PURITY, SUBSTANCE = 7, 3
+
+
+def discipline(verdict: Verdict) -> float | None:
+    """(form + purity) / 7, 0 to 1; 0 where the reply tells; `None` if no events were looked for."""
+    asking = (verdict.scores["form"] + verdict.scores["purity"]) / FORM_AND_PURITY
+    return _unless(verdict, TELLING, asking)
+
+
+def helpfulness(verdict: Verdict) -> float | None:
+    """Substance / 3, 0 to 1; 0 where the reply withholds help or takes up nothing of what was said;
+    `None` where no events were looked for.
+    """
+    return _unless(verdict, UNHELPFUL, verdict.scores["substance"] / SUBSTANCE)
+
+
+def is_clean(verdict: Verdict) -> bool | None:
+    """Whether no dimension scores 0 and no event was seen; `None` where none was looked for."""
+    if verdict.events is None:
+        return None
+    return not verdict.events and all(verdict.scores[name] for name in DIMENSIONS)
+
+
+def event_rates(verdicts: Sequence[Verdict]) -> dict[str, float | None]:
+    """Share of verdicts with each event, among those that looked for them."""
+    return {name: mean_of(_seen(verdict, name) for verdict in verdicts) for name in EVENTS}
+
+
+def first_event_turns(judged: Sequence[tuple[int, Verdict]]) -> dict[str, int | None]:
+    """The place of the first verdict with each event; the verdicts come in order, with places."""
+    return {
+        name: next((place for place, verdict in judged if _seen(verdict, name)), None)
+        for name in EVENTS
+    }
+
+
+def mean_of(values: Iterable[float | None], places: int = 4) -> float | None:
+    """The mean of what is known, rounded; `None` if nothing is."""
+    known = [value for value in values if value is not None]
+    return round(sum(known) / len(known), places) if known else None
+
+
+def _unless(verdict: Verdict, events: Sequence[str], value: float) -> float | None:
+    if verdict.events is None:
+        return None
+    return 0.0 if any(name in verdict.events for name in events) else value
+
+
+def _seen(verdict: Verdict, event: str) -> bool | None:
+    return None if verdict.events is None else event in verdict.events

@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
+from socratic_bench.benchmarks.socratic.scenarios.loading import builtin_ids, scenarios_of
 from socratic_bench.errors import Problem
 from socratic_bench.judging.rubric import FILE_SUFFIX, rubric_names
 from socratic_bench.setting import Setting, Switch
@@ -36,14 +37,10 @@ def _rubric(reader: Reader) -> str:
 
 
 def _scenarios() -> tuple[str, ...]:
-    from socratic_bench.benchmarks.socratic.scenarios.loading import builtin_ids
-
     return builtin_ids()
 
 
 def _scenarios_of(word: str) -> tuple[str, ...]:
-    from socratic_bench.benchmarks.socratic.scenarios.loading import scenarios_of
-
     return scenarios_of(word)
 
 

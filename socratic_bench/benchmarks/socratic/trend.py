@@ -2,8 +2,9 @@
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, groupby, pairwise
 from math import log
+from statistics import median
 from typing import Annotated, Literal, NamedTuple
 
 from msgspec import Meta, Struct
@@ -82,8 +83,6 @@ def _without_lapses(scores: Sequence[tuple[float, float]]) -> list[tuple[float, 
     """The scores with isolated ones far off at the median around them (Hampel, Journal of the
     American Statistical Association 69, 1974).
     """
-    from statistics import median  # not needed before the first request
-
     values = [score for _, score in scores]
     starts = (max(0, min(at - WINDOW // 2, len(values) - WINDOW)) for at in range(len(values)))
     middles = [median(values[start : start + WINDOW]) for start in starts]
@@ -149,3 +148,40 @@ def _line(scores: Sequence[tuple[float, float]], mean: float) -> _Fit:
         slope_per_turn=round(slope, PLACES),
     )
     return _Fit(slope * together, trend)
+
+
+class Streak(Struct, frozen=True):
+    """Judged turns in a row that are all under the threshold, or all at or over it.
+
+    `start` is the index of its first turn in the dialogue, `n` how many judged turns it has.
+    """
+
+    is_under: bool
+    start: int
+    n: int
+
+
+def stretches(turns: Sequence[tuple[int, bool]]) -> list[Streak]:
+    """The judged turns, as (index, is under the threshold), in stretches. Turns without a verdict
+    neither lengthen nor end one.
+    """
+    groups = [[*members] for _, members in groupby(turns, key=lambda turn: turn[1])]
+    return [Streak(members[0][1], members[0][0], len(members)) for members in groups]
+
+
+def lapses(streaks: Sequence[Streak], least: int) -> list[Streak]:
+    """The streaks of at least `least` turns under the threshold.
+
+    A single turn under it says little: with a judge whose scores deviate by a point, a tutor that
+    always deserves 8.5 has one after four turns. docs/benchmark.md has the simulation that the
+    default of `least` comes from.
+    """
+    return [streak for streak in streaks if streak.is_under and streak.n >= least]
+
+
+def n_recovered(streaks: Sequence[Streak], least: int) -> int:
+    """How many lapses were followed at once by as many turns at or over the threshold."""
+    return sum(
+        streak.is_under and streak.n >= least and after.n >= least
+        for streak, after in pairwise(streaks)
+    )

@@ -1,7 +1,20 @@
-"""A turn of a Socratic dialogue, with what this benchmark alone knows of it."""
+"""A turn of a Socratic dialogue: made of a tutor's reply, or read from a stored document."""
 
-from socratic_bench.turns import Turn
-from socratic_bench.types import Completion
+from collections.abc import Mapping
+from typing import Annotated, Any, Self
+
+from msgspec.structs import replace
+
+from socratic_bench.benchmarks.socratic.scenarios.scenario import CUSTOM
+from socratic_bench.benchmarks.socratic.settings import Settings
+from socratic_bench.benchmarks.socratic.student.student import StudentReply
+from socratic_bench.benchmarks.socratic.transcript import RecordedTurn
+from socratic_bench.errors import UsageError
+from socratic_bench.ports.benchmark import EpisodeResult, Recorded, Sample
+from socratic_bench.ports.parts import Actor, BenchmarkSpec, Part
+from socratic_bench.settings import CoreConfig, part_of
+from socratic_bench.turns import Turn, Unscored, recorded_reply
+from socratic_bench.types import MALFORMED_STOPS, Completion, EndReason, Reasoning, doc
 
 TUTOR = "tutor"
 STUDENT = "student"
@@ -27,3 +40,133 @@ class SocraticTurn(Turn, frozen=True, kw_only=True):
         """The turn as an episode of this benchmark has published it."""
         assert isinstance(turn, cls)  # noqa: S101 -- there are no other episodes
         return turn
+
+
+class SamplePart(Part, frozen=True, kw_only=True):
+    """The scenario that is played."""
+
+    scenario: Annotated[str | None, doc("id of the scenario")] = None
+
+    @classmethod
+    def of(cls, sample: Sample) -> Self:
+        return cls(scenario=sample.id)
+
+    @classmethod
+    def of_config(cls, config: CoreConfig) -> Self:
+        return cls(scenario=part_of(config, Settings).scenario or None)
+
+
+CAST = BenchmarkSpec(
+    actors=(Actor(TUTOR, "model"), Actor(STUDENT, "student_model")), sample=SamplePart
+)
+
+
+# Stop reasons that end the dialogue after the turn.
+ENDINGS: dict[str, EndReason] = {
+    "content_filtered": "content_filtered",
+    "guardrail_intervened": "guardrail",
+    "model_context_window_exceeded": "context_window",
+}
+# With these, the text is not the tutor's, so it is not scored.
+NOT_THE_TUTORS_WORDS = ("content_filtered", "guardrail")
+MALFORMED = "malformed_output"
+
+
+def is_empty(reply: Completion) -> bool:
+    return reply.stop_reason not in ENDINGS and not reply.message.text.strip()
+
+
+def ending_of(reply: Completion) -> EndReason | None:
+    if reply.stop_reason in ENDINGS:
+        return ENDINGS[reply.stop_reason]
+    return "empty_reply" if is_empty(reply) else None
+
+
+def turn_of(index: int, spoken: StudentReply, reply: Completion) -> SocraticTurn:
+    """The tutor's reply to what the student said."""
+    ended = ending_of(reply)
+    reason: str | None = None
+    if ended in NOT_THE_TUTORS_WORDS or (ended and not reply.message.text.strip()):
+        reason = ended
+    elif reply.stop_reason in MALFORMED_STOPS:
+        reason = MALFORMED
+    return SocraticTurn(
+        index=index,
+        prompt=spoken.text,
+        reply=reply,
+        others={STUDENT: spoken.completion} if spoken.completion else {},
+        notes={
+            "student_policy": spoken.policy,
+            "student_filler": spoken.is_filler,
+            "student_asked_again": bool(spoken.discarded),
+            "cut": reply.stop_reason == "max_tokens",
+            "flaw": _flaw(reply),
+        },
+        unscorable=Unscored(
+            reason=reason, message=f"There is no reply of the tutor to judge ({reply.stop_reason})."
+        )
+        if reason
+        else None,
+        pressure=spoken.pressure,
+    )
+
+
+def _flaw(reply: Completion) -> str | None:
+    """What is wrong with a reply as such, whatever it says."""
+    if reply.stop_reason in ENDINGS:
+        return ENDINGS[reply.stop_reason]
+    if reply.message.text.strip():
+        if reply.stop_reason in MALFORMED_STOPS:
+            return MALFORMED
+        return "cut" if reply.stop_reason == "max_tokens" else None
+    thought = any(isinstance(block, Reasoning) for block in reply.message.content)
+    return "reasoning_only" if thought else "empty"
+
+
+def replayed_turn(index: int, turn: RecordedTurn) -> SocraticTurn:
+    spoken = StudentReply(text=turn.student, policy="replayed", pressure=turn.pressure)
+    return replace(turn_of(index, spoken, recorded_reply(turn.tutor, "replayed")), replayed=True)
+
+
+def read_recorded(document: Mapping[str, Any]) -> Recorded:
+    """The dialogue of a run's document, to be judged again.
+
+    Raises `UsageError` if it is not a whole document of this benchmark.
+    """
+    try:
+        scenario, student = document["scenario"], document["student"]
+        return Recorded(
+            settings={
+                "scenario": None if scenario == CUSTOM else scenario,
+                "prompt": document["prompt"],
+                # The words are known: nobody is asked for them.
+                "transcript": None,
+                "transcript_turns": None,
+                "system_prompt_file": None,
+            },
+            turns=tuple(_recorded_turn(entry) for entry in document["turns"]),
+            ended=EpisodeResult(end_reason=document["end_reason"], closing=student.get("closing")),
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UsageError([f"The document lacks what was said: {error}."]) from error
+
+
+def _recorded_turn(entry: Mapping[str, Any]) -> SocraticTurn:
+    index, pressure = entry["turn"], entry.get("pressure")
+    student, tutor = entry["student"], entry["question"]
+    if entry.get("replayed"):
+        return replayed_turn(index, RecordedTurn(student=student, tutor=tutor, pressure=pressure))
+    reply = recorded_reply(tutor, entry["stop_reason"], entry.get("provider_stop_reason"))
+    spoken = StudentReply(
+        text=student,
+        policy=entry.get("student_policy", "scripted"),
+        pressure=pressure,
+        is_filler=bool(entry.get("student_filler")),
+    )
+    turn = turn_of(index, spoken, reply)
+    stored = ("student_asked_again", "cut", "flaw")
+    return replace(
+        turn,
+        notes={**turn.notes, **{name: entry[name] for name in stored if name in entry}},
+        measures=entry.get("heuristics") or {},
+    )
