@@ -1,28 +1,60 @@
 """One run of the command: from its flags to its document and exit code."""
 
+import errno
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import orjson
+from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.documents.document import ErrorEntry
 from socratic_bench.documents.run import RunResult
-from socratic_bench.errors import ENDINGS, BenchError, InternalError, Problem, Words
+from socratic_bench.errors import ENDINGS, BenchError, InternalError, Problem, UsageError, Words
 from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.ports.store import Entry
-from socratic_bench.runs import CancelToken, Plan, perform, prepare, run_cancellable
+from socratic_bench.runs import (
+    CancelToken,
+    Plan,
+    document_entries,
+    earlier_config,
+    perform,
+    prepare,
+    run_cancellable,
+    stored_config,
+)
 from socratic_bench.runs.dry_run import dry_run
 from socratic_bench.runs.resume import stored_words
-from socratic_bench.settings import continued, fields_of
+from socratic_bench.settings import (
+    MAX_STORED_BYTES,
+    NOTHING_TO_RESUME,
+    continued,
+    fields_of,
+    read_bounded,
+)
 
 from .arguments import Flags
-from .earlier import find_earlier
-from .output import print_document, print_failed_run, print_traceback, say_error, waiting_for
+from .output import (
+    print_document,
+    print_failed_run,
+    print_traceback,
+    read_stdin,
+    say_error,
+    waiting_for,
+)
 from .progress import listener_for, say_estimate, say_result, tag_of
 from .run_in_thread import run_in_thread, take_signals
 from .sources import call_by_flags, read
+
+
+class EarlierRun(Struct, frozen=True, kw_only=True):
+    """A run that began earlier: its configuration, and its id in a store or its journal."""
+
+    config: RunConfig
+    run_id: str | None = None
+    entries: Sequence[Entry] = ()
 
 
 def perform_run(flags: Flags, problems: Sequence[Words], run_id: str | None = None) -> int:
@@ -61,7 +93,7 @@ def with_earlier_run(
         return config, problems, ()
     # Which models may be tested may be known from the run's journal.
     others = [words for words in problems if isinstance(words, str) or not _is_of_ids(words)]
-    earlier = find_earlier(flags, config, others, run_id, cancel_token)
+    earlier = _find_earlier(flags, config, others, run_id, cancel_token)
     if earlier is None:
         return config, problems, ()
     if endpoint := _endpoint_flags(flags, config, earlier.config):
@@ -69,6 +101,62 @@ def with_earlier_run(
         problems = [*others, *misread]
     config = continued(earlier.config, config, flags)
     return replace(config, resume_run_id=earlier.run_id), problems, earlier.entries
+
+
+def _find_earlier(
+    flags: Flags,
+    config: RunConfig,
+    problems: Sequence[Words],
+    run_id: str | None,
+    cancel_token: CancelToken,
+) -> EarlierRun | None:
+    """The earlier run that the flags name, in a document or a store; `None` if they name none.
+
+    Raises `UsageError` if it is not there, and what ends the run while a store is asked.
+    """
+    path, quiet = flags.get("resume-from"), bool(flags.get("quiet"))
+    if isinstance(path, str):
+        if config.resume:
+            raise UsageError(["--resume and --resume-from are both given: keep one."])
+        document = run_in_thread(
+            lambda: run_cancellable(lambda: _read_document(path, quiet=quiet), cancel_token)
+        )
+        entries = document_entries(document)
+        return EarlierRun(config=earlier_config(entries), entries=entries)
+    if run_id is None:
+        return None
+    if not (config.output_dir or config.s3_bucket):
+        problems = [*problems, NOTHING_TO_RESUME]
+    if problems:
+        raise UsageError(problems)
+    with waiting_for("the store of the run", quiet=quiet):
+        stored = run_in_thread(lambda: stored_config(config, run_id, cancel_token))
+    return EarlierRun(config=stored, run_id=run_id)
+
+
+def _read_document(path: str, *, quiet: bool) -> object:
+    name = "standard input" if path == "-" else path
+    try:
+        document: object = orjson.loads(_read_content(path, quiet=quiet).decode("utf-8-sig"))
+    except OSError as error:
+        raise UsageError([f"{name} cannot be read: {error.strerror}."]) from error
+    except UnicodeDecodeError as error:
+        raise UsageError([f"{name} is no UTF-8 text (byte {error.start + 1})."]) from error
+    except orjson.JSONDecodeError as error:  # NaN and half of a character, too
+        raise UsageError(
+            [f"{name} is no whole JSON document: {error}."],
+            hint="Give what a run printed on stdout.",
+        ) from error
+    return document
+
+
+def _read_content(path: str, *, quiet: bool) -> bytes:
+    if path != "-":
+        return read_bounded(path, bound=MAX_STORED_BYTES)
+    content = read_stdin(MAX_STORED_BYTES + 1, "The document of a run", quiet=quiet)
+    if len(content) > MAX_STORED_BYTES:
+        raise OSError(errno.EFBIG, f"it has more than {MAX_STORED_BYTES} bytes")
+    return content
 
 
 def _endpoint_flags(flags: Flags, config: RunConfig, earlier: RunConfig) -> Flags:

@@ -93,9 +93,9 @@ def diagnosed(*words: str, env: Mapping[str, str] | None = None) -> Outcome:
         for name, value in (environment() if env is None else env).items():
             patch.setenv(name, value)
         flags, misused = parse(doctor.parser_for(words), words)
-        asked = doctor.asked_of(flags, misused, is_sweep=doctor.is_sweep(words))
+        asked = doctor.read_targets(flags, misused, is_sweep=doctor.is_sweep(words))
         token = CancelToken()
-        document = doctor.diagnosed(*asked, token)
+        document = doctor.diagnose_targets(*asked, token)
     body = escaped(encode(plain_keys(document)))
     return Outcome(doctor.exit_code(document, token), body + b"\n", "")
 
