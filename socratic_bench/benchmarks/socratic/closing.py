@@ -160,7 +160,7 @@ def closing_question(
     insights: Sequence[str],
     replies: Replies | None,
 ) -> ClosingQuestion | None:
-    """What the judge is asked of a dialogue; `None` if there is nothing to ask.
+    """The question about a dialogue; `None` if there is nothing to ask.
 
     `last_words` are the student's that closed it, `insights` those to look for, `replies` those to
     check, `None` of a scripted student.
@@ -178,13 +178,13 @@ def closing_question(
         _prompt("insights") if insights else "",
         _prompt("fidelity") if is_checked else "",
     ]
-    asked = [
+    questions = [
         _insight_list(insights) if insights else "",
         _part(scenario, replies) if replies and is_checked else "",
     ]
     return ClosingQuestion(
         instructions="\n\n".join(filter(None, parts)),
-        prompt="\n\n".join(filter(None, asked)),
+        prompt="\n\n".join(filter(None, questions)),
         lines=tuple((f"turn {at}, {who}", text) for (at, who), text in reader.spoken.items()),
         index=max(at for at, _ in reader.spoken),
         tool=_tool(len(insights), has_lapses=is_checked),
@@ -195,7 +195,9 @@ def closing_question(
 
 def metrics_of(findings: ClosingAnswer | Sequence[Mapping[str, Any]]) -> Metrics:
     """Shares of the insights that were open when the model under test took over; null without."""
-    outcomes = [one["outcome"] for one in insight_findings(findings) if not one["replayed"]]
+    outcomes = [
+        finding["outcome"] for finding in insight_findings(findings) if not finding["replayed"]
+    ]
     return {
         f"insights_{outcome}": round(outcomes.count(outcome) / len(outcomes), 4)
         if outcomes
@@ -211,9 +213,10 @@ def insight_findings(findings: Sequence[Mapping[str, Any]]) -> list[Mapping[str,
 
 def lapses_of(findings: Sequence[Mapping[str, Any]]) -> list[LapseEntry]:
     """The lapses whose turn was checked and whose quote was found there, by turn and kind."""
-    valid = [one for one in findings if "lapse" in one and one["error"] is None]
+    lapses = [finding for finding in findings if "lapse" in finding and finding["error"] is None]
     entries = [
-        LapseEntry(turn=one["turn"], lapse=one["lapse"], quote=one["quote"]) for one in valid
+        LapseEntry(turn=lapse["turn"], lapse=lapse["lapse"], quote=lapse["quote"])
+        for lapse in lapses
     ]
     return sorted(entries, key=lambda entry: (entry.turn, LAPSES.index(entry.lapse)))
 
@@ -270,7 +273,7 @@ class _Reader(Struct, frozen=True, kw_only=True):
         fields = value if isinstance(value, dict) else {}
         outcome, quote, turn = fields.get("outcome"), fields.get("quote"), _turn(fields)
         if outcome == "missed":
-            return _missed(insight)
+            return _missed_insight(insight)
         if outcome not in ("reached", "told"):
             raise ValueError(f"has no outcome that is one of {', '.join(OUTCOMES)}")
         speaker = SPEAKERS[outcome]
@@ -289,14 +292,14 @@ class _Reader(Struct, frozen=True, kw_only=True):
 
     def _lapses(self, values: Sequence[Json]) -> Iterator[Mapping[str, Measure]]:
         """Each kind once a turn: what is said again adds nothing."""
-        known: set[tuple[Measure, Measure]] = set()
+        places: set[tuple[Measure, Measure]] = set()
         for value in values:
             lapse = self._lapse(value)
             place = lapse["turn"], lapse["lapse"]
-            if lapse["error"] is not None or place not in known:
+            if lapse["error"] is not None or place not in places:
                 yield lapse
             if lapse["error"] is None:
-                known.add(place)
+                places.add(place)
 
     def _lapse(self, value: Json) -> Mapping[str, Measure]:
         fields = value if isinstance(value, dict) else {}
@@ -325,7 +328,7 @@ def _cleaned(text: str) -> str:
     return clean(text.strip())[:MAX_QUOTE_CHARS]
 
 
-def _missed(insight: str) -> InsightEntry:
+def _missed_insight(insight: str) -> InsightEntry:
     return InsightEntry(
         insight=insight, outcome="missed", turn=None, quote=None, quote_found=None, replayed=False
     )
@@ -344,7 +347,7 @@ def _merge(votes: Sequence[ClosingAnswer]) -> ClosingAnswer:
 
 def _majority_insight(findings: Sequence[Mapping[str, Measure]]) -> Mapping[str, Measure]:
     outcome = majority([str(finding["outcome"]) for finding in findings])
-    missed = asdict(_missed(str(findings[0]["insight"])))
+    missed = asdict(_missed_insight(str(findings[0]["insight"])))
     return next((finding for finding in findings if finding["outcome"] == outcome), missed)
 
 

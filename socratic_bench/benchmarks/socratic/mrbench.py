@@ -53,9 +53,12 @@ class Converted(Document, frozen=True, kw_only=True):
 
 
 def labels_of(paths: Sequence[str], labeller: str) -> list[Label]:
-    """Raises `UsageError` with every mistake, by file and reply."""
+    """The annotations of some files as labels.
+
+    Raises `UsageError` with every mistake, by file and reply.
+    """
     problems: list[Words] = []
-    found: list[Label] = []
+    labels: list[Label] = []
     for path in paths:
         try:
             document = orjson.loads(read_bounded(Path(path), bound=MAX_BYTES).decode("utf-8-sig"))
@@ -65,14 +68,14 @@ def labels_of(paths: Sequence[str], labeller: str) -> list[Label]:
         except ValueError as error:  # NaN and half of a character, too
             problems.append(f"{path} is no JSON ({error}).")
             continue
-        for one in _labels(document, path, labeller):
-            if isinstance(one, Label):
-                found.append(one)
+        for label_or_problem in _labels(document, path, labeller):
+            if isinstance(label_or_problem, Label):
+                labels.append(label_or_problem)
             else:
-                problems.append(one)
+                problems.append(label_or_problem)
     if problems:
         raise UsageError(problems)
-    return found
+    return labels
 
 
 def _labels(document: object, path: str, labeller: str) -> Iterator[Label | str]:
@@ -86,9 +89,9 @@ def _labels(document: object, path: str, labeller: str) -> Iterator[Label | str]
         if not isinstance(history, str) or replies is None:
             yield f"{place}: it needs {HISTORY} and {' or '.join(REPLIES)}."
             continue
-        said, prompt = _said(history)
-        known = conversation.get(ID)
-        dialogue = str(number if known in (None, "") else known)
+        messages, prompt = _messages(history)
+        conversation_id = conversation.get(ID)
+        dialogue = str(number if conversation_id in (None, "") else conversation_id)
         for author, entry in replies.items():
             scores = _scores(entry)
             if isinstance(scores, str):
@@ -98,7 +101,7 @@ def _labels(document: object, path: str, labeller: str) -> Iterator[Label | str]
                 labeller=labeller,
                 dialogue=dialogue,
                 author=author,
-                history=said,
+                history=messages,
                 prompt=prompt,
                 reply=str(entry["response"]),
                 scores=scores,
@@ -109,13 +112,13 @@ def _labels(document: object, path: str, labeller: str) -> Iterator[Label | str]
 def _replies(conversation: object) -> Mapping[str, Any] | None:
     if not isinstance(conversation, dict):
         return None
-    found = next((conversation[name] for name in REPLIES if name in conversation), None)
-    return found if isinstance(found, dict) else None
+    replies = next((conversation[name] for name in REPLIES if name in conversation), None)
+    return replies if isinstance(replies, dict) else None
 
 
-def _said(history: str) -> tuple[tuple[PrecedingMessage, ...], str]:
-    """Who said what, and what the student said last, which is answered. Where a tutor spoke last,
-    nothing stands after it.
+def _messages(history: str) -> tuple[tuple[PrecedingMessage, ...], str]:
+    """The messages before the student's last one, and that one, which is answered; empty where the
+    tutor spoke last.
     """
     parts = SPEAKER.split(history.replace("\xa0", " "))
     lines = [
@@ -134,30 +137,30 @@ def _said(history: str) -> tuple[tuple[PrecedingMessage, ...], str]:
 
 def _scores(entry: object) -> dict[str, float] | str:
     """By dimension, or what is wrong."""
-    known = entry if isinstance(entry, dict) else {}
-    annotation = known.get("annotation")
-    if not isinstance(annotation, dict) or not isinstance(known.get("response"), str):
+    fields = entry if isinstance(entry, dict) else {}
+    annotation = fields.get("annotation")
+    if not isinstance(annotation, dict) or not isinstance(fields.get("response"), str):
         return "it needs response and annotation."
     scores: dict[str, float] = {}
     for name, label in annotation.items():
         dimension, grades = DIMENSIONS.get(_joined(str(name)), ("", {}))
         if not dimension:
             continue
-        said = _joined(str(label))
-        score = _revealing(said) if dimension == REVEALING else grades.get(said)
+        grade = _joined(str(label))
+        score = _revealing(grade) if dimension == REVEALING else grades.get(grade)
         if score is None:
             return f"{name} is {label!r}, which is none of its labels."
         scores[dimension] = float(score)
     return scores or "its annotation has none of the eight dimensions."
 
 
-def _revealing(said: str) -> int | None:
+def _revealing(grade: str) -> int | None:
     """`Yes (and the revealed answer is correct)`, `Yes (but ... incorrect)`, or `No`."""
-    if said == "no":
+    if grade == "no":
         return 2
-    if not said.startswith("yes"):
+    if not grade.startswith("yes"):
         return None
-    return 1 if "incorrect" in said or "wrong" in said else 0
+    return 1 if "incorrect" in grade or "wrong" in grade else 0
 
 
 def _joined(text: str) -> str:

@@ -35,8 +35,8 @@ class Known(Struct, frozen=True):
     recalled: Mapping[str, str]
 
 
-def answered(dialogue: Dialogue, thinking_tokens: int) -> tuple[str, str] | None:
-    """What one of these models says, and why it stops; `None` for any other model."""
+def execution_answer(dialogue: Dialogue, thinking_tokens: int) -> tuple[str, str] | None:
+    """The reply of one of these models, and its stop reason; `None` for any other model."""
     model = _MODEL.fullmatch(dialogue.base_id)
     if model is None:
         return None
@@ -44,22 +44,22 @@ def answered(dialogue: Dialogue, thinking_tokens: int) -> tuple[str, str] | None
         return "First, the function is called with", "max_tokens"
     text = dialogue.latest
     programs = {letter or "A": code for letter, code in _PROGRAM.findall(text)}
-    asked = _ASKED.search(text)
-    name = _NAME.match(asked[1]) if asked else None
-    if asked is None or name is None:
+    question = _ASKED.search(text)
+    name = _NAME.match(question[1]) if question else None
+    if question is None or name is None:
         return UNKNOWN, "end_turn"
-    known = {
-        letter: found
+    variants = {
+        letter: variant
         for letter, code in programs.items()
-        if (found := _programs().get(_nameless(code, name[1])))
+        if (variant := _programs().get(_nameless(code, name[1])))
     }
-    if not known or known.keys() != programs.keys():
+    if not variants or variants.keys() != programs.keys():
         return UNKNOWN, "end_turn"
-    letter = _chosen(model[1], known, programs)
-    is_recall = _recalls(model[1], model[2], known[letter], thinking_tokens)
-    outputs = known[letter].recalled if is_recall else known[letter].outputs
-    output = outputs.get(_nameless(asked[1], name[1]), "None")
-    assertion = f"assert {asked[1]} == {output}"
+    letter = _chosen(model[1], variants, programs)
+    is_recall = _recalls(model[1], model[2], variants[letter], thinking_tokens)
+    outputs = variants[letter].recalled if is_recall else variants[letter].outputs
+    output = outputs.get(_nameless(question[1], name[1]), "None")
+    assertion = f"assert {question[1]} == {output}"
     if len(programs) == 1:
         return (
             f"Step by step, this is what it returns.\n[ANSWER]\n{assertion}\n[/ANSWER]",
@@ -68,12 +68,12 @@ def answered(dialogue: Dialogue, thinking_tokens: int) -> tuple[str, str] | None
     return json.dumps({"chosen_program": letter, "assertion": assertion}), "end_turn"
 
 
-def _chosen(kind: str, known: Mapping[str, Known], programs: Mapping[str, str]) -> str:
+def _chosen(kind: str, variants: Mapping[str, Known], programs: Mapping[str, str]) -> str:
     """A; or, wherever it stands, the original or the program whose text comes first by its hash."""
     if kind == "picks-a":
         return "A"
     if kind == "recalls":
-        return next((letter for letter, one in known.items() if one.is_original), "A")
+        return next((letter for letter, variant in variants.items() if variant.is_original), "A")
     return min(programs, key=lambda letter: (hashed(programs[letter]), letter))
 
 
@@ -86,22 +86,22 @@ def _recalls(kind: str, share: str | None, known: Known, thinking_tokens: int) -
 @lru_cache(maxsize=64)
 def _recalled(share: int) -> frozenset[str]:
     """So many problems of a hundred, drawn by their hash."""
-    names = sorted({one.problem for one in _programs().values()}, key=hashed)
+    names = sorted({variant.problem for variant in _programs().values()}, key=hashed)
     return frozenset(names[: round(len(names) * share / 100)])
 
 
 @cache
 def _programs() -> Mapping[str, Known]:
-    found: dict[str, Known] = {}
+    programs: dict[str, Known] = {}
     for line in _FILE.read_text("utf-8").splitlines():
         row = json.loads(line)
         name = row["function_name"]
         calls = [_nameless(call, name) for call in _listed(row["input"])]
         original = dict(zip(calls, _listed(row["output"]), strict=True))
         mutated = dict(zip(calls, _listed(row["mutated_output"]), strict=True))
-        found[_nameless(row["code"], name)] = Known(row["id"], True, original, original)
-        found[_nameless(row["mutated_code"], name)] = Known(row["id"], False, mutated, original)
-    return found
+        programs[_nameless(row["code"], name)] = Known(row["id"], True, original, original)
+        programs[_nameless(row["mutated_code"], name)] = Known(row["id"], False, mutated, original)
+    return programs
 
 
 def _nameless(text: str, name: str) -> str:

@@ -7,10 +7,9 @@ from msgspec import Struct
 
 from socratic_bench.emulator.catalogue import Traits
 from socratic_bench.emulator.dialogue import CHARACTERS, Dialogue, JsonObject, read_context
-from socratic_bench.emulator.models import judge
-from socratic_bench.emulator.models import judge_events as judge_second
+from socratic_bench.emulator.models import judge, judge_events
 from socratic_bench.emulator.models.closing import closing_answer
-from socratic_bench.emulator.models.execution import answered
+from socratic_bench.emulator.models.execution import execution_answer
 from socratic_bench.emulator.models.judge import REFUSAL, juror_of
 from socratic_bench.emulator.models.judge_events import Context
 from socratic_bench.emulator.models.student import student_reply
@@ -30,10 +29,12 @@ class Reply(Struct, frozen=True):
 
 def compose(dialogue: Dialogue, body: JsonObject, traits: Traits) -> Reply:
     """The reply of the model that a request names, in the role that the request shows."""
-    said = answered(dialogue, _thinking_tokens(body))
-    reply = (
-        Reply(({"text": said[0]},), said[1]) if said else _spoken(dialogue, _tool(dialogue, body))
-    )
+    executed = execution_answer(dialogue, _thinking_tokens(body))
+    if executed:
+        text, stop_reason = executed
+        reply = Reply(({"text": text},), stop_reason)
+    else:
+        reply = _role_reply(dialogue, _tool(dialogue, body))
     if traits.reasons or _thinks(body):
         return Reply((_thought(dialogue), *reply.content), reply.stop_reason)
     return reply
@@ -41,10 +42,10 @@ def compose(dialogue: Dialogue, body: JsonObject, traits: Traits) -> Reply:
 
 def spoken_by(speaker: Speaker, dialogue: Dialogue, body: JsonObject) -> Reply:
     """The reply of a model of the caller's own."""
-    said = speaker(body)
-    if isinstance(said, str):
-        return Reply(({"text": said},))
-    return _told(dialogue, _tool(dialogue, body), said)
+    answer = speaker(body)
+    if isinstance(answer, str):
+        return Reply(({"text": answer},))
+    return _tool_reply(dialogue, _tool(dialogue, body), answer)
 
 
 def limited(reply: Reply, body: JsonObject, traits: Traits) -> Reply:
@@ -71,9 +72,9 @@ def _cut(block: JsonObject, sequences: list[str], room: int) -> tuple[JsonObject
 
 
 def _cut_at(text: str, sequences: list[str], room: int) -> tuple[str, str | None]:
-    found = [at for at in (text.find(sequence) for sequence in sequences) if 0 <= at < room]
-    if found:
-        return text[: min(found)], "stop_sequence"
+    places = [at for at in (text.find(sequence) for sequence in sequences) if 0 <= at < room]
+    if places:
+        return text[: min(places)], "stop_sequence"
     return (text[:room], "max_tokens") if len(text) > room else (text, None)
 
 
@@ -84,7 +85,7 @@ def _emptied(block: JsonObject) -> JsonObject:
     return block
 
 
-def _spoken(dialogue: Dialogue, tool: JsonObject | None) -> Reply:
+def _role_reply(dialogue: Dialogue, tool: JsonObject | None) -> Reply:
     if dialogue.role == "judge":
         juror = juror_of(dialogue.base_id)
         if juror and juror.refuses:
@@ -93,43 +94,44 @@ def _spoken(dialogue: Dialogue, tool: JsonObject | None) -> Reply:
         if juror and not dialogue.record:
             schema = tool["inputSchema"].get("json") if tool else None
             verdict = juror.alter(verdict, dialogue, schema)
-        return _told(dialogue, tool, verdict)
+        return _tool_reply(dialogue, tool, verdict)
     text = student_reply(dialogue) if dialogue.role == "student" else tutor_reply(dialogue)
     if tool:
-        return _told(dialogue, tool, _filled(tool["inputSchema"].get("json"), text))
+        return _tool_reply(dialogue, tool, _filled(tool["inputSchema"].get("json"), text))
     return Reply(({"text": text},))
 
 
 def _verdict(dialogue: Dialogue, tool: JsonObject | None) -> JsonObject:
-    """By the edition of the rubric that the tool's schema shows, or the words that stand for it."""
+    """By the rubric that the tool's schema shows, or the instructions where there is no tool."""
     if record := dialogue.record:
         return closing_answer(record)
     schema = tool["inputSchema"].get("json") if tool else None
-    asked = schema.get("properties") if isinstance(schema, dict) else None
-    if "events" in asked if isinstance(asked, dict) else '"events"' in dialogue.system:
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    names = properties if isinstance(properties, dict) else {}
+    if "events" in names if names else '"events"' in dialogue.system:
         context = Context(read_context(dialogue.user_texts))
-        verdict = judge_second.verdict(context, dialogue.reply or "")
+        verdict = judge_events.verdict(context, dialogue.reply or "")
     else:
         verdict = judge.verdict(dialogue.reply or "")
-    return _of_other_rubric(verdict, asked) if isinstance(asked, dict) else verdict
+    return _of_other_rubric(verdict, names)
 
 
-def _of_other_rubric(verdict: JsonObject, asked: JsonObject) -> JsonObject:
-    """By a rubric of other dimensions each is as far up its range as the sum is for the judge's
-    own; no event of it is seen.
+def _of_other_rubric(verdict: JsonObject, properties: JsonObject) -> JsonObject:
+    """The verdict by a rubric of other dimensions: each is as far up its range as the sum is for
+    the judge's own; no event of it is seen.
     """
-    others = {
-        name: one
-        for name, one in asked.items()
-        if isinstance(one, dict) and "maximum" in one and name not in verdict
+    scales = {
+        name: scale
+        for name, scale in properties.items()
+        if isinstance(scale, dict) and "maximum" in scale and name not in verdict
     }
-    if not others:
+    if not scales:
         return verdict
     share = sum(verdict[name] for name in NAMES) / MOST
-    found: JsonObject = {"rationale": dict.fromkeys(others, "The reply as a whole.")}
-    if "events" in asked:
-        found["events"] = dict.fromkeys(asked["events"].get("properties", ()))
-    return found | {name: _score_at(share, one) for name, one in others.items()}
+    other: JsonObject = {"rationale": dict.fromkeys(scales, "The reply as a whole.")}
+    if "events" in properties:
+        other["events"] = dict.fromkeys(properties["events"].get("properties", ()))
+    return other | {name: _score_at(share, scale) for name, scale in scales.items()}
 
 
 def _score_at(share: float, scale: JsonObject) -> float:
@@ -139,7 +141,7 @@ def _score_at(share: float, scale: JsonObject) -> float:
     return score
 
 
-def _told(dialogue: Dialogue, tool: JsonObject | None, arguments: object) -> Reply:
+def _tool_reply(dialogue: Dialogue, tool: JsonObject | None, arguments: object) -> Reply:
     """By a call of the tool, or in JSON where there is none."""
     if tool is None:
         return Reply(({"text": json.dumps(arguments)},))
@@ -194,6 +196,6 @@ def _thinking(body: JsonObject) -> JsonObject:
 
 
 def _thought(dialogue: Dialogue) -> JsonObject:
-    heard = " ".join(dialogue.latest.split()[:12])
-    text = f"I am asked to reply as {dialogue.role}. The last words I have are: {heard}"
+    latest = " ".join(dialogue.latest.split()[:12])
+    text = f"I am asked to reply as {dialogue.role}. The last words I have are: {latest}"
     return {"reasoningContent": {"reasoningText": {"text": text, "signature": _SIGNATURE}}}
