@@ -84,13 +84,13 @@ def test_a_defect_is_reported_with_the_turns_before_it(service, tmp_path):
 
 @dataclass(frozen=True)
 class MeasuringEpisode:
-    """The Socratic episode, but for `measure`, which is called before a turn is measured."""
+    """The Socratic episode, but for `before`, which is called before a turn is measured."""
 
     inner: Any
-    measure: Any
+    before: Any
 
     def measure(self, turns: Sequence[Turn], index: int) -> Turn:
-        self.measure(index)
+        self.before(index)
         return self.inner.measure(turns, index)
 
     def __getattr__(self, name: str) -> Any:
