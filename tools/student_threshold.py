@@ -36,7 +36,9 @@ def main() -> None:
             for _, question in examples(other)
         ]
         foreign += [closest(scenario, question)[0] for question in rng.sample(others, PER_SCENARIO)]
-    print("| threshold | own sentence | another sentence | no sentence | other scenario's answered |")
+    print(
+        "| threshold | own sentence | another sentence | no sentence | other scenario's answered |"
+    )
     print("|---|---|---|---|---|")
     for threshold in THRESHOLDS:
         answered = [is_own for similarity, is_own in held_out if similarity >= threshold]
