@@ -1,6 +1,6 @@
 """`socratic-runner completion SHELL`: prints a script that completes command lines in a shell."""
 
-from argparse import Action
+from argparse import SUPPRESS, Action
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from shlex import quote
@@ -85,7 +85,8 @@ def _flags() -> Iterator[tuple[str, Sequence[Flag]]]:
             yield command, [Flag((), "", "", [*COMMANDS])]
             continue
         parser: Parser = import_module(module, __package__).build_parser()
-        yield command, [_flag(parser, action) for action in parser._actions]  # noqa: SLF001
+        known = [action for action in parser._actions if action.help != SUPPRESS]  # noqa: SLF001
+        yield command, [_flag(parser, action) for action in known]
 
 
 def _model_ids() -> str:
