@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from msgspec import Struct
+from tenacity import RetryCallState, Retrying, retry_if_exception
 
 Result = TypeVar("Result")
 
@@ -54,18 +55,18 @@ class RetryPolicy(Struct, frozen=True, kw_only=True):
         up once `is_enough`.
         """
         started_s = monotonic_s()
-        n_attempts = 0
-        while True:
-            n_attempts += 1
-            try:
-                return work()
-            except Exception as error:
-                if not passes(error):
-                    raise
-                wait_s = self._wait_s(n_attempts, server_wait_s(error))
-                if is_enough() or self._is_over(n_attempts, monotonic_s() - started_s):
-                    raise
-            sleep(wait_s)
+
+        def is_over(state: RetryCallState) -> bool:
+            return is_enough() or self._is_over(state.attempt_number, monotonic_s() - started_s)
+
+        def wait_s(state: RetryCallState) -> float:
+            error = state.outcome.exception() if state.outcome else None
+            return self._wait_s(state.attempt_number, server_wait_s(error) if error else None)
+
+        retrying = Retrying(
+            retry=retry_if_exception(passes), stop=is_over, wait=wait_s, sleep=sleep, reraise=True
+        )
+        return retrying(work)
 
     def _is_over(self, n_attempts: int, elapsed_s: float) -> bool:
         if self.max_attempts is not None and n_attempts >= self.max_attempts:
