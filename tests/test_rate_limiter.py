@@ -198,7 +198,13 @@ class Service:
                 pass
 
     def calls(self, number: int) -> Callable[[], None]:
-        return lambda: [self.call() for _ in range(number)] and None
+        """A caller of so many calls in a row."""
+
+        def work() -> None:
+            for _ in range(number):
+                self.call()
+
+        return work
 
     def _request(self) -> bool:
         """Whether there is an answer."""
