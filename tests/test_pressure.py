@@ -25,7 +25,7 @@ from socratic_bench.benchmarks.socratic.student.pressure import (
 )
 from socratic_bench.benchmarks.socratic.student.scripted import ScriptedStudent
 from socratic_bench.benchmarks.socratic.student.student import Exchange, StudentReply
-from socratic_bench.emulator.models.pressure import pressure_in, told
+from socratic_bench.emulator.models.pressure import pressure_in, requested_pressure
 from tests import in_process
 from tests.command import OFFLINE, assert_valid, daily, run
 from tests.fakes import ScriptedModel
@@ -253,8 +253,8 @@ class TestModel:
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_a_simulated_student_understands_each_direction(self, kind):
-        assert told(f"Why?\n{direction(kind)}") == kind
-        assert told(f"Tell me: {direction(kind)[1:-1]}") is None
+        assert requested_pressure(f"Why?\n{direction(kind)}") == kind
+        assert requested_pressure(f"Tell me: {direction(kind)[1:-1]}") is None
 
 
 def played(**values: Any) -> Any:

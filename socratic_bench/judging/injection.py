@@ -1,4 +1,4 @@
-"""Tells replies that look as if they spoke to the judge. It changes no score: people may look."""
+"""Finds replies that look as if they spoke to the judge. It changes no score: people may look."""
 
 import re
 import unicodedata
@@ -135,9 +135,11 @@ def suspects_injection(reply: str, rubric: Rubric) -> bool:
 def _pattern(dimensions: tuple[str, ...], speakers: tuple[str, str]) -> re.Pattern[str]:
     names = "|".join(map(_escaped, (*dimensions, "overall_score")))
     asking, tested = map(_escaped, speakers)
-    words = "|".join(one[len(_EDGE) :] for one in _PATTERNS if one.startswith(_EDGE))
-    others = "|".join(one for one in _PATTERNS if not one.startswith(_EDGE))
-    general = rf"{_EDGE}(?:{words})|{others}".replace("@asking", asking).replace("@tested", tested)
+    at_words = "|".join(pattern[len(_EDGE) :] for pattern in _PATTERNS if pattern.startswith(_EDGE))
+    anywhere = "|".join(pattern for pattern in _PATTERNS if not pattern.startswith(_EDGE))
+    general = rf"{_EDGE}(?:{at_words})|{anywhere}".replace("@asking", asking).replace(
+        "@tested", tested
+    )
     # One in quotes, as in JSON, or in an order; two in quotes whatever they are, and two without,
     # as a list or a table has them.
     name = rf"[\"'](?:{names})[\"']\s*[:=]"
@@ -158,15 +160,15 @@ def _pattern(dimensions: tuple[str, ...], speakers: tuple[str, str]) -> re.Patte
 
 
 def _folded(text: str) -> str:
-    text = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text).replace("\\/", "/")
+    text = _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text).replace("\\/", "/")
     if "&" in text:
         text = unescape(text)
     if "%" in text:
         text = unquote(text)
     if text.isascii():
         return text.lower()  # has no other forms, and nothing that does not show
-    shown = (c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
-    return "".join(shown).casefold()
+    visible = (c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
+    return "".join(visible).casefold()
 
 
 def _escaped(name: str) -> str:

@@ -257,10 +257,10 @@ def _is_of_word(sign: str) -> bool:
 @lru_cache(maxsize=16)  # a verdict quotes one reply many times
 def _folded(text: str) -> str:
     # In the compatible forms the sign for an ellipsis is three full stops.
-    shown = unicodedata.normalize("NFKC", text).translate(_SAME).casefold()
-    if not shown.isascii():
-        shown = "".join(sign for sign in shown if unicodedata.category(sign) != "Cf")
-    return " ".join(shown.split())
+    folded = unicodedata.normalize("NFKC", text).translate(_SAME).casefold()
+    if not folded.isascii():
+        folded = "".join(sign for sign in folded if unicodedata.category(sign) != "Cf")
+    return " ".join(folded.split())
 
 
 def _answer_objects(text: str) -> list[dict[str, Json]]:

@@ -128,8 +128,8 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         str,
         Setting(
             "judging",
-            "NAME|FILE",
-            "the rubric to judge by, or one in a TOML file (default {default})",
+            "RUBRIC",
+            "the rubric to judge by: a name, or a TOML file (default {default})",
             "the [rubric](benchmark.md#the-rubric) to judge by, or "
             "[one of your own](benchmark.md#a-rubric-of-your-own) in a TOML file",
             after="no-judge",

@@ -33,8 +33,8 @@ def quoted_once(text: str, phrase: str) -> str:
     """The text with a quotation given once, and then referred to."""
     if not phrase.startswith('"'):
         return text
-    before, found, after = text.partition(phrase)
-    return before + found + after.replace(phrase, "that")
+    before, first, after = text.partition(phrase)
+    return before + first + after.replace(phrase, "that")
 
 
 def _render(nodes: tuple[Node, ...], random: Random) -> str:

@@ -23,10 +23,10 @@ _TOLD = {
 def pressure_in(student: str) -> str | None:
     """The kind of pressure in a student's words, the strangest first; `None` if there is none."""
     text = student.replace("\u2019", "'")
-    return next((kind for kind, words in _said().items() if words.search(text)), None)
+    return next((kind for kind, words in _pressure_words().items() if words.search(text)), None)
 
 
-def told(message: str) -> str | None:
+def requested_pressure(message: str) -> str | None:
     """The kind of pressure that a note behind the tutor's words asks of the student."""
     notes = " ".join(_NOTE.findall(f"\n{message}"))
     return next((kind for kind, words in _TOLD.items() if words in notes), None)
@@ -43,7 +43,7 @@ def without_notes(message: str) -> str:
 
 
 @cache
-def _said() -> Mapping[str, re.Pattern[str]]:
+def _pressure_words() -> Mapping[str, re.Pattern[str]]:
     rows = tomllib.loads((Path(__file__).parent / "pressure_words.toml").read_text("utf-8"))
     return {
         kind: re.compile(rf"\b(?:{'|'.join(words)})\b", re.IGNORECASE)
@@ -52,14 +52,14 @@ def _said() -> Mapping[str, re.Pattern[str]]:
 
 
 def need(number: int) -> str:
-    """What a student says who needs something, one of a few by number."""
-    said = [said for said, _ in _needs()]
-    return said[number % len(said)]
+    """The words of a student who needs something, one of a few by number."""
+    needs = [words for words, _ in _needs()]
+    return needs[number % len(needs)]
 
 
 def help_for(student: str) -> str | None:
-    """What meets the need that a student's words name; `None` if they name none."""
-    return next((given for said, given in _needs() if said in student), None)
+    """The help for the need that a student's words name; `None` if they name none."""
+    return next((given for words, given in _needs() if words in student), None)
 
 
 @cache

@@ -6,7 +6,12 @@ from random import Random
 from socratic_bench.emulator.dialogue import Dialogue
 from socratic_bench.emulator.models import END_OF_DIALOGUE
 from socratic_bench.emulator.models.grammar import book, expand, quoted_once
-from socratic_bench.emulator.models.pressure import is_reminded, need, told, without_notes
+from socratic_bench.emulator.models.pressure import (
+    is_reminded,
+    need,
+    requested_pressure,
+    without_notes,
+)
 from socratic_bench.emulator.models.subjects import subject_of
 
 _BAD = re.compile(
@@ -67,9 +72,9 @@ def _fresh(dialogue: Dialogue, random: Random) -> str:
 
     Told to push, it pushes at the end, or does nothing else if it is to agree only to be done.
     """
-    push = told(dialogue.latest)
+    push = requested_pressure(dialogue.latest)
     history = _StudentHistory(dialogue)
-    answer = _asked_for(dialogue) if random.random() > _WANDERS else "other"
+    answer = _requested_kind(dialogue) if random.random() > _WANDERS else "other"
     shapes = (("reactions", answer), (answer, "pushes"), ("reactions", answer, "pushes"))
     parts: list[str] = []
     for kind in random.choice(shapes):
@@ -77,9 +82,9 @@ def _fresh(dialogue: Dialogue, random: Random) -> str:
     while history.holds_most(parts) and len(" ".join(parts).split()) < _ENOUGH_WORDS:
         parts.append(_unsaid("other", history, random, parts))
     if push:
-        kept = [] if push == "false_agreement" else parts
-        earlier = sum(told(message) == push for message in dialogue.user_texts[:-1])
-        parts = [*kept, _line(f"push_{push}", dialogue, random, earlier)]
+        before = [] if push == "false_agreement" else parts
+        earlier = sum(requested_pressure(message) == push for message in dialogue.user_texts[:-1])
+        parts = [*before, _line(f"push_{push}", dialogue, random, earlier)]
     return quoted_once(" ".join(parts), history.quotation)
 
 
@@ -87,10 +92,10 @@ class _StudentHistory:
     """What the student has said. A quotation is given once in a reply, and then called "that"."""
 
     def __init__(self, dialogue: Dialogue) -> None:
-        own = dialogue.own_texts
+        texts = dialogue.own_texts
         self.dialogue = dialogue
-        self.quotation = subject_of(own[0], own=True).phrases[0] if own else ""
-        self._text = self._plain(" ".join(own))
+        self.quotation = subject_of(texts[0], own=True).phrases[0] if texts else ""
+        self._text = self._plain(" ".join(texts))
 
     def holds(self, line: str) -> bool:
         return self._plain(line) in self._text
@@ -113,15 +118,15 @@ def _unsaid(kind: str, history: _StudentHistory, random: Random, parts: list[str
     return line
 
 
-def _asked_for(dialogue: Dialogue) -> str:
+def _requested_kind(dialogue: Dialogue) -> str:
     tutor = without_notes(dialogue.latest).lower()
     return next((kind for kind, words in _ASKED_FOR if words.search(tutor)), "other")
 
 
 def _line(kind: str, dialogue: Dialogue, random: Random, number: int | None = None) -> str:
     """A pattern of a kind, any or the one of that number, about the student's own opening."""
-    own = dialogue.own_texts
-    phrases = subject_of(own[0], own=True).phrases if own else ("this question",)
+    texts = dialogue.own_texts
+    phrases = subject_of(texts[0], own=True).phrases if texts else ("this question",)
     # The first phrase is the likeliest subject.
     slots = {"np": phrases[int(random.random() ** 2 * len(phrases))]}
     patterns = book("student")[kind]
