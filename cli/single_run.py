@@ -92,13 +92,13 @@ def with_earlier_run(
     if run_id is None and "resume-from" not in flags:
         return config, problems, ()
     # Which models may be tested may be known from the run's journal.
-    others = [words for words in problems if isinstance(words, str) or not _is_of_ids(words)]
-    earlier = _find_earlier(flags, config, others, run_id, cancel_token)
+    mistakes = [words for words in problems if isinstance(words, str) or not _is_of_ids(words)]
+    earlier = _find_earlier(flags, config, mistakes, run_id, cancel_token)
     if earlier is None:
         return config, problems, ()
     if endpoint := _endpoint_flags(flags, config, earlier.config):
         config, misread = read({**flags, **endpoint})
-        problems = [*others, *misread]
+        problems = [*mistakes, *misread]
     config = continued(earlier.config, config, flags)
     return replace(config, resume_run_id=earlier.run_id), problems, earlier.entries
 

@@ -37,9 +37,9 @@ def sources(flags: Flags) -> Sources:
 
 def read_untested(flags: Flags) -> tuple[RunConfig, Sequence[Problem]]:
     """The configuration of a command that tests no model, and so needs no list of models."""
-    own = sources({**flags, "model": "none"})
-    environ = {**own.environ, "BEDROCK_MODEL_IDS": '["none"]'}
-    return read_config(RunConfig, replace(own, environ=environ))
+    own_sources = sources({**flags, "model": "none"})
+    environ = {**own_sources.environ, "BEDROCK_MODEL_IDS": '["none"]'}
+    return read_config(RunConfig, replace(own_sources, environ=environ))
 
 
 def bucket_region() -> str:

@@ -1,4 +1,4 @@
-"""What a run waits for, call by call, and the words for it."""
+"""What a run waits for, call by call, as its progress says it."""
 
 from collections.abc import Callable
 from math import ceil
@@ -20,7 +20,7 @@ from .output import TOLD_AFTER_S
 
 SEEN_AFTER_S = 0.5
 
-# Of those that are waited for at once, the first of these is told; what waits for others last.
+# Of concurrent waits the one of the lowest rank is shown.
 PAUSED, ANSWERING, JUDGING, HELD, STEP = range(5)
 CAUSES: dict[WaitCause, str] = {
     "rate_limit": "waits for the rate limit",
@@ -57,8 +57,8 @@ class Wait(Struct, kw_only=True):
 
     def forms(self, now_s: float) -> tuple[str, ...]:
         """What is said of it, from the long form to the shortest."""
-        told = self._time(now_s)
-        long, short = f"{self.what}{told}", f"{self.brief}{told}"
+        time = self._time(now_s)
+        long, short = f"{self.what}{time}", f"{self.brief}{time}"
         if self.turn is None:
             return long, short
         shorter = short.replace(", next in", ", in"), short.replace(", next in", ",")
@@ -91,21 +91,21 @@ class Waits:
 
     def step(self, what: str) -> None:
         """What is waited for outside of calls; empty: nothing."""
-        told = f"waiting for {what}"
+        text = f"waiting for {what}"
         now_s = self._monotonic_s()
-        self._step = Wait(what=told, brief=told, since_s=now_s, rank=STEP) if what else None
+        self._step = Wait(what=text, brief=text, since_s=now_s, rank=STEP) if what else None
 
     def shown(self) -> Wait | None:
-        """The one that a live line shows; a step that is soon over need not be seen."""
+        """The wait that a live line shows; a step that has just begun is left out."""
         soon_s = self._monotonic_s() - SEEN_AFTER_S
-        seen = (one for one in self._all() if one.rank != STEP or one.since_s <= soon_s)
-        return min(seen, key=lambda one: (one.rank, -one.since_s), default=None)
+        seen = (wait for wait in self._all() if wait.rank != STEP or wait.since_s <= soon_s)
+        return min(seen, key=lambda wait: (wait.rank, -wait.since_s), default=None)
 
     def overdue(self, again_s: float) -> Wait | None:
-        """One that people have not been told of for too long."""
+        """A wait that has not been printed for too long."""
         now_s = self._monotonic_s()
-        late = (one for one in self._all() if one.is_over_due(now_s, again_s))
-        return min(late, key=lambda one: (one.rank, one.since_s), default=None)
+        late = (wait for wait in self._all() if wait.is_over_due(now_s, again_s))
+        return min(late, key=lambda wait: (wait.rank, wait.since_s), default=None)
 
     def _all(self) -> list[Wait]:
         return [*self._calls.values(), *([self._step] if self._step else [])]
@@ -141,7 +141,7 @@ def _wait(event: CallEvent, now_s: float) -> Wait | None:
 
 def _answer(key: CallKey, now_s: float) -> Wait:
     rank = JUDGING if key.role == JUDGE else ANSWERING
-    told = f"waiting for the {key.role}"
+    text = f"waiting for the {key.role}"
     return Wait(
-        what=told, brief=told, since_s=now_s, rank=rank, turn=None if key.part else key.index
+        what=text, brief=text, since_s=now_s, rank=rank, turn=None if key.part else key.index
     )

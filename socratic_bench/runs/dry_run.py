@@ -1,4 +1,7 @@
-"""Plays a whole run without calling anybody: real requests, expected replies, its own clock."""
+"""The dry run: what a run would take in calls, tokens, money and time, without calling a model.
+
+The whole run is played with real requests, expected replies and a simulated clock.
+"""
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -38,12 +41,173 @@ from socratic_bench.storage.stores import check_stores, open_bucket, open_folder
 from socratic_bench.turns import Turn, Unscored
 from socratic_bench.types import Json, Role
 
+OTHERS: tuple[Length, ...] = ("short", "long")
+
 
 class Simulation(Struct, frozen=True):
-    """A run as it is expected, and its models by their ids."""
+    """What a run is expected to take, and its simulated models by their ids."""
 
     expectation: Expectation
     models: dict[str, SimulatedModel]
+
+
+def dry_run(plan: Plan, call: Callable[[str], str] = str) -> dict[str, Json]:
+    """The document of a dry run; `call` turns a setting's name into what messages call it.
+
+    Raises `UsageError` if a store is sure to be unusable.
+    """
+    forecaster = Forecaster()
+    forecaster.check_stores(plan.config)
+    forecast = forecaster.forecast(plan)
+    if refusal := forecast.expected["likely"].refusal:
+        refusal.call_settings(call)
+    document = DryRunDocument.of(
+        plan.config, plan.benchmark, plan.episode, forecast, models=plan.models, prices=plan.prices
+    )
+    return document.printed
+
+
+class Forecaster:
+    """Estimates runs, one after the other.
+
+    It asks only once which endpoint answers, and how many tokens a model's request has. Simulated
+    prompt caches keep instructions from one run to the next.
+    """
+
+    def __init__(self) -> None:
+        self._emulations: dict[str, Emulation | None] = {}
+        self._scales: dict[tuple[Hashable, str], float | None] = {}
+        self._prefixes: dict[Hashable, set[int]] = {}
+        self._n_counts = 0
+        self._n_buckets = 0
+
+    @property
+    def sent(self) -> Sent:
+        """The requests that estimating has taken so far."""
+        return Sent(
+            count_tokens=self._n_counts, emulator_pace=len(self._emulations), bucket=self._n_buckets
+        )
+
+    @property
+    def n_prefixes(self) -> int:
+        """How many prefixes of instructions are cached for later runs."""
+        return sum(map(len, self._prefixes.values()))
+
+    def check_stores(self, config: RunConfig) -> None:
+        """Raises `UsageError` if a store of the run is sure to be unusable."""
+        bucket = open_bucket(config)
+        self._n_buckets += bucket is not None
+        check_stores([store for store in (open_folder(config), bucket) if store])
+
+    def forecast(self, plan: Plan) -> Forecast:
+        """Estimate the calls, tokens, cost and duration of a run."""
+        config, emulation = plan.config, self._emulation(plan.config)
+        with _sizes(config) as sizes:
+
+            def simulate_length(length: Length) -> Simulation:
+                learned: dict[Hashable, set[int]] = {}
+                simulation = simulate(
+                    plan,
+                    length=length,
+                    emulation=emulation,
+                    scales=self._scales_of(config),
+                    sizes=sizes,
+                    prefixes=partial(self._copy_prefixes, learned, length, config),
+                )
+                if length != "likely" or not self._count(config, simulation):
+                    self._prefixes |= learned
+                    return simulation
+                return simulate_length(length)  # with the tokens that were counted
+
+            likely = simulate_length("likely")
+            # The replies and paces of an emulator are known.
+            lengths = {
+                length: likely if emulation else simulate_length(length) for length in OTHERS
+            }
+        scales = self._scales_of(config)
+        return Forecast(
+            expected={
+                length: simulation.expectation
+                for length, simulation in {"likely": likely, **lengths}.items()
+            },
+            counted=tuple(name for name in likely.models if name in scales),
+            emulated=emulation is not None,
+            sent=self.sent,
+        )
+
+    def _emulation(self, config: RunConfig) -> Emulation | None:
+        if config.offline:
+            return EMBEDDED
+        url = _foreign_endpoint(config)
+        if url and url not in self._emulations:
+            self._emulations[url] = emulation_at(url)
+        return self._emulations[url] if url else None
+
+    def _copy_prefixes(
+        self, learned: dict[Hashable, set[int]], length: Length, config: RunConfig, model: str
+    ) -> set[int]:
+        """A copy of the prefixes in a model's cache; new ones join it once this run is over."""
+        key = (length, config.region, model)
+        return learned.setdefault(key, set(self._prefixes.get(key, ())))
+
+    def _scales_of(self, config: RunConfig) -> dict[str, float]:
+        """By model, counted tokens divided by estimated ones."""
+        place = _account(config)
+        return {
+            model: scale
+            for (where, model), scale in self._scales.items()
+            if where == place and scale is not None
+        }
+
+    def _count(self, config: RunConfig, simulation: Simulation) -> bool:
+        """Have the service count the largest request of each new model; returns whether it did."""
+        if config.offline or config.provider != BEDROCK:
+            return False
+        from socratic_bench.models.bedrock.account import count_tokens
+
+        place = _account(config)
+        new = {
+            name: model
+            for name, model in simulation.models.items()
+            if model.largest and (place, name) not in self._scales
+        }
+        if not new:
+            return False
+        counts = count_tokens(
+            {name: model.largest or {} for name, model in new.items()},
+            region=config.region or OFFLINE_REGION,
+            assume_role_arn=config.assume_role_arn,
+        )
+        self._n_counts += counts.n_sent
+        for name, model in new.items():
+            tokens = counts.tokens.get(name)
+            self._scales[place, name] = None if tokens is None else tokens / model.most_tokens
+        return bool(counts.tokens)
+
+
+def _account(config: RunConfig) -> Hashable:
+    return config.region, config.assume_role_arn
+
+
+@contextmanager
+def _sizes(config: RunConfig) -> Iterator[Sizes | None]:
+    """How a provider sizes requests; `None` for Bedrock, whose requests are shaped here."""
+    if config.provider == BEDROCK:
+        yield None
+        return
+    module = load_provider(config.provider)
+    with module.open(config, module.prepare(config), monotonic) as provider:
+        yield provider.sizes
+
+
+def _foreign_endpoint(config: RunConfig) -> str | None:
+    """The URL of an endpoint that is not AWS's own, and so may be an emulator."""
+    if config.offline or config.provider != BEDROCK:
+        return None
+    from socratic_bench.models.bedrock.session import configured_endpoint, is_aws
+
+    url = configured_endpoint(config.region or OFFLINE_REGION)
+    return url if url and not is_aws(url) else None
 
 
 def simulate(
@@ -55,8 +219,15 @@ def simulate(
     sizes: Sizes | None,
     prefixes: Callable[[str], set[int]],
 ) -> Simulation:
-    """Play the plan with replies of a length; `scales` are counted tokens divided by estimated
-    ones, `prefixes` what a model's cache has kept of the instructions of other runs.
+    """Play the plan with replies of a length.
+
+    Args:
+        plan: the run.
+        length: how long replies are expected to be.
+        emulation: what is known of the emulator that would answer, if it is one.
+        scales: counted tokens divided by estimated ones, by model.
+        sizes: how the provider sizes requests; `None` for Bedrock.
+        prefixes: what a model's prompt cache has of the instructions of other runs.
     """
     config, tested = plan.config, plan.benchmark.parts.tested
     models: dict[str, SimulatedModel] = {}
@@ -90,10 +261,10 @@ def simulate(
             )
         return models[model_id]
 
-    judging = _judging(plan, event_queue, model)
+    judging = _simulated_judging(plan, event_queue, model)
     speakers = {role: model(model_id) for role, model_id in plan.speakers.items()}
     context = _SimulatedContext(speakers[tested], speakers, model, plan, event_queue, judging)
-    episode_result, refusal = _played(plan, context, event_queue)
+    episode_result, refusal = _play_episode(plan, context, event_queue)
     calls = {
         role: [call for made in models.values() for call in made.calls[role]]
         for role in plan.models
@@ -110,8 +281,10 @@ def simulate(
 
 
 class _SimulatedJudging(Struct):
-    """Judges turns while the dialogue goes on, as a `Record` does: each a moment after it was
-    played, several at once, but only one until the judge's prefix is in the cache.
+    """Judges turns while the dialogue goes on, as a `TurnRecord` does.
+
+    Each is judged a moment after it was played: several at once, but only one until the judge's
+    prefix is in the prompt cache.
     """
 
     judge: Jury
@@ -126,7 +299,7 @@ class _SimulatedJudging(Struct):
     _n_done: int = 0
 
     def take(self, turns: Sequence[Turn]) -> None:
-        """Have the last of the turns judged."""
+        """Have the last of these turns judged."""
 
         def entered() -> None:
             self._waiting.append(turns)
@@ -144,7 +317,7 @@ class _SimulatedJudging(Struct):
                 self._judge(turns, len(turns) - 1)
 
     def conclude(self, turns: Sequence[Turn], episode_result: EpisodeResult) -> None:
-        """Have the judge asked about the episode as a whole, as `ClosingJudging` does."""
+        """Have the judge asked about the episode as a whole, as a `ClosingJudge` does."""
         question = closing_question(self.plan, turns, episode_result)
         if question is None:
             return
@@ -158,8 +331,8 @@ class _SimulatedJudging(Struct):
     def _judge(self, turns: Sequence[Turn], index: int) -> None:
         rubric = self.plan.rubric_of(index)
         assert rubric is not None  # noqa: S101 -- only what has one is taken
-        shown = self.plan.episode.judge_input(turns, index)
-        outcome = self.judge.by(rubric).judge(shown, index).outcome
+        judge_input = self.plan.episode.judge_input(turns, index)
+        outcome = self.judge.by(rubric).judge(judge_input, index).outcome
         if isinstance(outcome, Unscored) and "budget" in (outcome.reason, *outcome.causes):
             self.is_over_budget = True
 
@@ -202,7 +375,7 @@ class _SimulatedContext(Struct):
             self.judging.take(TurnsSoFar(self.turns, turn.index))
 
     def play_items(self, play: PlayItem) -> None:
-        """One after the other, each at the time at which one of those before it has ended."""
+        """Play items one after the other, each at the simulated time at which a place is free."""
         items = Items(self.plan.episode.opening.n_items or 0, is_judged=self.judging is not None)
         while (index := items.take()) is not None:
             self._play_one(items, play, index)
@@ -220,7 +393,7 @@ class _SimulatedContext(Struct):
 
         self._n_busy += 1
         with self.event_queue.aside(ended), items.playing(index):
-            played.append(items.played(play(ItemContext(self, utc_now), index)))
+            played.append(items.publishable(play(ItemContext(self, utc_now), index)))
         self.event_queue.beside()
 
     def _wait_for_fewer_than(self, n_busy: int) -> None:
@@ -229,10 +402,10 @@ class _SimulatedContext(Struct):
             self.event_queue.beside()
 
 
-def _played(
+def _play_episode(
     plan: Plan, context: _SimulatedContext, event_queue: EventQueue
 ) -> tuple[EpisodeResult, ModelError | None]:
-    """If budget or a model ends the dialogue, the turns played so far are still judged."""
+    """Play the episode. If budget or a model ends it, the turns until then are still judged."""
     refusal = None
     try:
         try:
@@ -261,7 +434,7 @@ def _emulated_minimum(model_id: str) -> int:
     return cache_minimum(model_id)
 
 
-def _judging(
+def _simulated_judging(
     plan: Plan, event_queue: EventQueue, model: Callable[[str], SimulatedModel]
 ) -> _SimulatedJudging | None:
     rubric, jurors = plan.rubric, plan.config.jurors
@@ -272,167 +445,3 @@ def _judging(
     judging = _SimulatedJudging(jury, [*map(model, jurors)], plan, event_queue)
     event_queue.beside = judging.judge_next
     return judging
-
-
-# What a run would take: calls, tokens, money and time, without a call that costs anything.
-
-OTHERS: tuple[Length, ...] = ("short", "long")
-
-
-def dry_run(plan: Plan, call: Callable[[str], str] = str) -> dict[str, Json]:
-    """The document of a dry run, in which settings are called as `call` does.
-
-    Raises `UsageError` if a store is sure to be unusable.
-    """
-    forecaster = Forecaster()
-    forecaster.check_stores(plan.config)
-    forecast = forecaster.forecast(plan)
-    if refusal := forecast.expected["likely"].refusal:
-        refusal.call_settings(call)
-    document = DryRunDocument.of(
-        plan.config, plan.benchmark, plan.episode, forecast, models=plan.models, prices=plan.prices
-    )
-    return document.printed
-
-
-class Forecaster:
-    """Forecasts runs, one after the other.
-
-    What they have in common is asked for once: which endpoint answers, and how many tokens a
-    model's request has. The prompt caches keep instructions from one run to the next.
-    """
-
-    def __init__(self) -> None:
-        self._emulations: dict[str, Emulation | None] = {}
-        self._scales: dict[tuple[Hashable, str], float | None] = {}
-        self._prefixes: dict[Hashable, set[int]] = {}
-        self._n_counts = 0
-        self._n_buckets = 0
-
-    @property
-    def sent(self) -> Sent:
-        """The requests that forecasting took so far."""
-        return Sent(
-            count_tokens=self._n_counts, emulator_pace=len(self._emulations), bucket=self._n_buckets
-        )
-
-    @property
-    def n_prefixes(self) -> int:
-        """How many prefixes of instructions are cached for runs to come."""
-        return sum(map(len, self._prefixes.values()))
-
-    def check_stores(self, config: RunConfig) -> None:
-        """Raises `UsageError` if a store of the run is sure to be unusable."""
-        bucket = open_bucket(config)
-        self._n_buckets += bucket is not None
-        check_stores([store for store in (open_folder(config), bucket) if store])
-
-    def forecast(self, plan: Plan) -> Forecast:
-        """What the run is expected to take."""
-        config, emulation = plan.config, self._emulation(plan.config)
-        with _sizes(config) as sizes:
-
-            def played(length: Length) -> Simulation:
-                learned: dict[Hashable, set[int]] = {}
-                simulation = simulate(
-                    plan,
-                    length=length,
-                    emulation=emulation,
-                    scales=self._known_scales(config),
-                    sizes=sizes,
-                    prefixes=partial(self._copied, learned, length, config),
-                )
-                if length != "likely" or not self._count(config, simulation):
-                    self._prefixes |= learned
-                    return simulation
-                return played(length)  # with the tokens that were counted
-
-            likely = played("likely")
-            # The replies and paces of an emulator are known.
-            lengths = {length: likely if emulation else played(length) for length in OTHERS}
-        scales = self._known_scales(config)
-        return Forecast(
-            expected={
-                length: simulation.expectation
-                for length, simulation in {"likely": likely, **lengths}.items()
-            },
-            counted=tuple(name for name in likely.models if name in scales),
-            emulated=emulation is not None,
-            sent=self.sent,
-        )
-
-    def _emulation(self, config: RunConfig) -> Emulation | None:
-        if config.offline:
-            return EMBEDDED
-        url = _foreign_endpoint(config)
-        if url and url not in self._emulations:
-            self._emulations[url] = emulation_at(url)
-        return self._emulations[url] if url else None
-
-    def _copied(
-        self, learned: dict[Hashable, set[int]], length: Length, config: RunConfig, model: str
-    ) -> set[int]:
-        """What a model's cache knows; others know what it learns once this run is played."""
-        key = (length, config.region, model)
-        return learned.setdefault(key, set(self._prefixes.get(key, ())))
-
-    def _known_scales(self, config: RunConfig) -> dict[str, float]:
-        """By model, counted tokens divided by estimated ones."""
-        place = _place(config)
-        return {
-            model: scale
-            for (where, model), scale in self._scales.items()
-            if where == place and scale is not None
-        }
-
-    def _count(self, config: RunConfig, simulation: Simulation) -> bool:
-        """Have the service count the largest request of each model that is new; whether it did."""
-        if config.offline or config.provider != BEDROCK:
-            return False
-        from socratic_bench.models.bedrock.account import count_tokens
-
-        place = _place(config)
-        new = {
-            name: model
-            for name, model in simulation.models.items()
-            if model.largest and (place, name) not in self._scales
-        }
-        if not new:
-            return False
-        counts = count_tokens(
-            {name: model.largest or {} for name, model in new.items()},
-            region=config.region or OFFLINE_REGION,
-            assume_role_arn=config.assume_role_arn,
-        )
-        self._n_counts += counts.n_sent
-        for name, model in new.items():
-            tokens = counts.tokens.get(name)
-            self._scales[place, name] = None if tokens is None else tokens / model.most_tokens
-        return bool(counts.tokens)
-
-
-def _place(config: RunConfig) -> Hashable:
-    return config.region, config.assume_role_arn
-
-
-@contextmanager
-def _sizes(config: RunConfig) -> Iterator[Sizes | None]:
-    """How a provider sizes requests; `None` for Bedrock, whose refusals are foretold besides."""
-    if config.provider == BEDROCK:
-        yield None
-        return
-    module = load_provider(config.provider)
-    with module.open(config, module.prepare(config), monotonic) as provider:
-        yield provider.sizes
-
-
-def _foreign_endpoint(config: RunConfig) -> str | None:
-    """The URL of an endpoint that is not the service's own, which may be an emulator's: its own are
-    never asked if they are one.
-    """
-    if config.offline or config.provider != BEDROCK:
-        return None
-    from socratic_bench.models.bedrock.session import configured_endpoint, is_aws
-
-    url = configured_endpoint(config.region or OFFLINE_REGION)
-    return url if url and not is_aws(url) else None

@@ -1,4 +1,4 @@
-"""The simulated clock of a dry run: which calls are under way, and when each ends."""
+"""The simulated clock of a dry run, and how long calls are expected to take."""
 
 import heapq
 import itertools
@@ -44,8 +44,9 @@ class EventQueue:
         self._delayed: set[int] = set()
 
     def call(self, takes_ms: float, ended: Then) -> None:
-        """A call that takes so long; `ended` is called at its end. Returns then in the dialogue,
-        and at once within `aside`.
+        """Make a call that takes so long; `ended` is called at its end.
+
+        In the dialogue it returns at its end, and within `aside` at once.
         """
         if self._aside_ms is not None:
             self._aside_ms = max(self._aside_ms, self.now_ms) + takes_ms
@@ -60,8 +61,8 @@ class EventQueue:
 
     @contextmanager
     def aside(self, ended: Then) -> Iterator[None]:
-        """Calls made in this block run in sequence, concurrently with the dialogue; `ended` is
-        called after the last of them. A call that fails for good ends the run at its simulated
+        """Calls made in this block run in sequence, beside the dialogue; `ended` is called after
+        the last of them. A call that fails for good ends the run at its simulated
         time.
         """
         self._aside_ms = self.now_ms
@@ -74,22 +75,22 @@ class EventQueue:
         self._plan(ends_ms, ended)
 
     def at_once(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
-        """Several within `aside`, all begun at once; the block goes on after the last to end."""
+        """Begin several works at once within `aside`; the block goes on after the last of them."""
         begin_ms = ends_ms = self._aside_ms
-        found = []
+        results = []
         for work in works:
             self._aside_ms = begin_ms
-            found.append(work())
+            results.append(work())
             ends_ms = max(ends_ms or 0.0, self._aside_ms or 0.0)
         self._aside_ms = ends_ms
-        return found
+        return results
 
     def later(self, delay_ms: float, then: Then) -> None:
-        """Call something so much later, or at once when delays are cut short."""
+        """Call `then` after a delay, or at once when delays are cut short."""
         self._delayed.add(self._plan(self.now_ms + delay_ms, then))
 
     def cut_delays(self) -> None:
-        """The dialogue is over: what gives way to its next request need not wait any more."""
+        """End all delays: the dialogue is over, and nothing has to give way to its next request."""
         self._under_way = [
             (min(ends_ms, self.now_ms) if begun in self._delayed else ends_ms, begun, ended)
             for ends_ms, begun, ended in self._under_way
@@ -97,7 +98,7 @@ class EventQueue:
         heapq.heapify(self._under_way)
 
     def end_next(self, _moved: "Future[None] | None" = None) -> None:
-        """Wait for the next call to end: for a request that does not fit into the budget yet."""
+        """Advance to the end of the next call; a request that exceeds the budget waits so."""
         ends_ms, _, ended = heapq.heappop(self._under_way)
         if self._deadline_ms is not None and ends_ms > self._deadline_ms:
             self.now_ms = self._deadline_ms
@@ -126,15 +127,14 @@ def _stop(error: ModelError) -> None:
     raise Stopped.of(error) from error
 
 
-# How long calls are expected to take: assumed for models, known of an emulator.
-
 _ASKED_S = 2.0
 _MOST_BYTES = 10_000
 
 
 class LatencyModel(Struct, frozen=True):
-    """How long a call is expected to take: until its first token, and for each token of output;
-    `of_streams`: for tokens of streams only.
+    """How long a call is expected to take: until its first token, and for each token of output.
+
+    `of_streams`: tokens take time in streams only.
     """
 
     first_token_ms: float
@@ -148,7 +148,7 @@ class LatencyModel(Struct, frozen=True):
 
 
 class LatencyModels(Struct, frozen=True):
-    """Of all roles: `usual`, where a role has none of its own."""
+    """The latency model of each role; `usual` for roles without one of their own."""
 
     usual: LatencyModel
     by_role: Mapping[Role, LatencyModel] = field(default_factory=dict)
@@ -172,7 +172,7 @@ OFFLINE_START_MS = 150.0
 
 
 class Emulation(Struct, frozen=True):
-    """An emulator that a run would call: its paces, and what it takes.
+    """An emulator that a run would call: its latencies, and what it accepts.
 
     `any_model`: whether it answers to ids that nobody knows. `context_window_tokens` takes the
     place of every model's own window.
@@ -188,7 +188,7 @@ EMBEDDED = Emulation(AT_ONCE, any_model=True, context_window_tokens=None)
 
 
 def emulation_at(url: str) -> Emulation | None:
-    """What the emulator at `url` says of itself; `None` if there is none. It paces streams.
+    """Ask the emulator at `url` for its paces, which are of streams; `None` if it is none.
 
     Anything else that answers there (tunnel, gateway, mock) is not taken for the emulator.
     """
@@ -196,17 +196,19 @@ def emulation_at(url: str) -> Emulation | None:
         # An endpoint of this machine is reached past any proxy.
         opener = build_opener(ProxyHandler({}))
         with opener.open(f"{url.rstrip('/')}/_emulator/pace", timeout=_ASKED_S) as answer:
-            told: Any = json.loads(answer.read(_MOST_BYTES))
-        if told["emulator"] != EMULATOR:
+            description: Any = json.loads(answer.read(_MOST_BYTES))
+        if description["emulator"] != EMULATOR:
             return None
-        first_ms, token_ms = told["latency_ms"], float(told["ms_per_output_token"])
+        first_ms, token_ms = description["latency_ms"], float(description["ms_per_output_token"])
         by_role = {
             str(role): LatencyModel(_OVERHEAD_MS + float(ms), token_ms, of_streams=True)
             for role, ms in first_ms.items()
         }
-        slowest = max(by_role.values(), key=lambda one: one.first_token_ms)
+        slowest = max(by_role.values(), key=lambda model: model.first_token_ms)
         return Emulation(
-            LatencyModels(slowest, by_role), told["any_model"], told["context_window_tokens"]
+            LatencyModels(slowest, by_role),
+            description["any_model"],
+            description["context_window_tokens"],
         )
     except (OSError, HTTPException, ValueError, TypeError, KeyError, AttributeError):
         return None

@@ -155,7 +155,9 @@ def _expected_arguments(schema: Json, text: str) -> Json:
         return text
     properties, words = schema.get("properties"), schema.get("enum")
     if isinstance(properties, dict):
-        return {name: _expected_arguments(one, text) for name, one in properties.items()}
+        return {
+            name: _expected_arguments(subschema, text) for name, subschema in properties.items()
+        }
     if isinstance(words, list) and words:
         return words[0]
     if schema.get("type") == "array":
@@ -200,11 +202,11 @@ class SimulatedModel(Struct, kw_only=True):
         shaped, reservation = self._accepted(request, key)
         if key.role == JUDGE:
             self.warms = caches_system(request, self._can)
-        said = self.reply_model.reply(shaped.arguments, request, key)
+        reply = self.reply_model.reply(shaped.arguments, request, key)
         completion = Completion(
-            message=said.message,
-            stop_reason=said.stop_reason,
-            usage=self._usage(request, shaped.arguments, said.output_tokens),
+            message=reply.message,
+            stop_reason=reply.stop_reason,
+            usage=self._usage(request, shaped.arguments, reply.output_tokens),
             latency_ms=0.0,
             service_latency_ms=None,
             attempts=(),

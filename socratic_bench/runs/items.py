@@ -1,4 +1,4 @@
-"""Many items of an episode at once: what becomes of one ends no other."""
+"""Episodes of many items, played at once: the failure of one ends no other."""
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,15 +19,15 @@ from socratic_bench.runs.prepare import Plan
 from socratic_bench.turns import Turn, Unscored
 from socratic_bench.types import CONTEXT_WINDOW, CallKey, Completion, Message, Request, Role
 
-# Failures that are one item's own; all else would befall every other, too.
-_OF_ONE = ("unavailable", "refused_request")
-# Where so many are lost one after the other, and none is answered, nor will the others be. Requests
-# that are refused for themselves do not count: however many there are, others may be answered.
+# Failures that concern one item alone; any other would befall every item.
+_SINGLE_ITEM_FAILURES = ("unavailable", "refused_request")
+# After so many failures in a row no further item is played: they would fail, too. Requests that are
+# refused for what they say do not count.
 MOST_LOST_IN_A_ROW = 100
 
 
 class Items:
-    """What has become of the items of a run; safe to use from several threads.
+    """Which items of a run are played, failed or left; safe to use from several threads.
 
     `is_judged`: whether replies are shown to a judge.
     """
@@ -43,14 +43,14 @@ class Items:
         self._ended: BaseException | None = None
 
     def take(self) -> int | None:
-        """The index of the next one to play; `None` if there is none, or none is to be played."""
+        """The index of the next item to play; `None` if no more are played."""
         with self._lock:
             is_over = self._ended or self._n_lost_in_a_row >= MOST_LOST_IN_A_ROW
             return None if is_over else next(self._left, None)
 
     @contextmanager
     def playing(self, index: int) -> Iterator[None]:
-        """Around all that is done for one: what goes wrong stays here."""
+        """Play an item in the block; its failure is recorded, and not raised."""
         try:
             yield
         except ModelError as error:
@@ -62,28 +62,28 @@ class Items:
                 self._n_played += 1
                 self._n_lost_in_a_row = 0
 
-    def played(self, turn: Turn) -> Turn:
-        """The turn of an item, as it is published."""
+    def publishable(self, turn: Turn) -> Turn:
+        """An item's turn as it is published: a reply without words cannot be scored."""
         is_wordless = turn.answered == "refused" and not turn.reply.message.text
         if not (self._is_judged and is_wordless) or turn.unscorable:
             return turn
-        said = f"The model gave no reply ({turn.reply.stop_reason})."
-        return replace(turn, unscorable=Unscored(reason="refused", message=said))
+        message = f"The model gave no reply ({turn.reply.stop_reason})."
+        return replace(turn, unscorable=Unscored(reason="refused", message=message))
 
     def end(self, error: BaseException) -> None:
-        """Have no more of them played; the first error counts."""
+        """Play no more items; the first error counts."""
         with self._lock:
             self._ended = self._ended or error
 
     def finish(self) -> None:
-        """Once none is played any more: raise what ended them, or how many are missing."""
+        """After the last item: raise what ended the play, or how many items have no answer."""
         if self._ended:
             raise self._ended
         if self._lost:
             raise self._missing()
 
     def _lose(self, index: int, error: ModelError) -> None:
-        if error.end_reason not in _OF_ONE:
+        if error.end_reason not in _SINGLE_ITEM_FAILURES:
             self.end(error)
             return
         with self._lock:
@@ -91,7 +91,7 @@ class Items:
             self._n_lost_in_a_row += error.code != INVALID_REQUEST
 
     def _missing(self) -> ModelError:
-        """The outage counts before a refusal, since it passes."""
+        """The error of missing items. An outage counts before a refusal, since it passes."""
         lost = [self._lost[index] for index in sorted(self._lost)]
         first = next((error for error in lost if error.end_reason == "unavailable"), lost[0])
         n_missing = self._n_items - self._n_played
@@ -107,8 +107,9 @@ class Items:
 
 
 class AnsweringModel(Struct, frozen=True):
-    """A model whose refusal of a request for its length is a reply without words, since that is
-    what becomes of the item, however often it is asked.
+    """A model that replies without words where a request is too long for it.
+
+    However often such an item is asked again, it would be refused again.
     """
 
     inner: Model
@@ -153,8 +154,8 @@ class ItemContext(Struct, frozen=True):
         return AnsweringModel(self.outer.tested, self.now)
 
     def model(self, actor: Role, model_id: str | None = None) -> Model | None:
-        found = self.outer.model(actor, model_id)
-        return AnsweringModel(found, self.now) if found else None
+        model = self.outer.model(actor, model_id)
+        return AnsweringModel(model, self.now) if model else None
 
     def publish(self, turn: Turn) -> None:
         self.outer.publish(turn)
@@ -200,7 +201,7 @@ class LiveEpisodeContext(Struct, frozen=True, kw_only=True):
         context = ItemContext(self, self.now)
         while (index := items.take()) is not None:
             with items.playing(index):
-                self.publish(items.played(play(context, index)))
+                self.publish(items.publishable(play(context, index)))
 
 
 class TurnsSoFar(Sequence[Turn]):

@@ -77,8 +77,8 @@ class RunModels:
 
     def _at_once(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
         """The results of all works; all but the first have threads of their own."""
-        first, *others = works
-        futures = [start_thread(work) for work in others]
+        first, *further = works
+        futures = [start_thread(work) for work in further]
         return [first(), *map(self._run.cancel_token.result, futures)]
 
 

@@ -154,5 +154,5 @@ def _shared_services(
         with services.cancel_token.parent_of(token):
             yield services, token
         return
-    with Services(monotonic_s=token.monotonic_s) as own, own.cancel_token.parent_of(token):
-        yield own, token
+    with Services(monotonic_s=token.monotonic_s) as made, made.cancel_token.parent_of(token):
+        yield made, token

@@ -1,4 +1,4 @@
-"""What the runs of a process share: what is learnt of services and models, and kept no longer."""
+"""What the runs of a process share: connections, rate limiters, prompt caches and prices."""
 
 import threading
 import time
@@ -27,16 +27,18 @@ Prepared = Any  # a provider's own, or the error that there is in place of it
 
 
 class Services:
-    """Connections, what models are seen to take, rate limiters, prompt cache gates, prices
-    and the embedded endpoint of all runs that are given it.
+    """What runs share: connections with the embedded endpoint, rate limiters, cache gates, prices.
 
     Safe to use from several threads. Each run still has its own cancel token, budget, notices and
-    journal, and one that fails ends no other. To be closed, or used as a context manager, once all
-    runs have ended: runs that have not are ended by it. `cancel_token` ends all of them.
+    journal, and one that fails ends no other. Close it, or use it as a context manager, once all
+    runs have ended; runs that have not are ended by it, as by its `cancel_token`.
 
-    With `rate_targets` or `spending`, which are not closed with it, they keep to these together; a
-    run's own budget does not count then. `max_connections` bounds the requests under way at
-    once. `on_narrowed` is told of throttling that slows a model down.
+    Args:
+        monotonic_s: the clock of all runs.
+        rate_targets: rates that the runs keep to together; not closed with the services.
+        spending: a limit that the runs spend from together, in place of each run's own budget.
+        max_connections: the most requests under way at once.
+        on_narrowed: hears of throttling that slows a model down.
     """
 
     def __init__(
@@ -64,9 +66,9 @@ class Services:
         self._is_closed = False
 
     def prepare(self, config: CoreConfig) -> Prepared:
-        """What a connection for this configuration is opened with, if there is none yet."""
+        """What the provider reads to connect, or its error; `None` if there is a connection."""
         with self._lock:
-            if self._begun(config):
+            if self._open_connection(config):
                 return None
         try:
             return load_provider(config.provider).prepare(config)
@@ -76,14 +78,14 @@ class Services:
     def calls(
         self, config: CoreConfig, prepared: Prepared, cancel_token: CancelToken
     ) -> CallServices:
-        """What the calls of one run need, which waits for a connection no longer than it lasts."""
+        """What the calls of one run need; waiting for the connection ends with the run."""
         module = load_provider(config.provider)
         opened: list[Provider] = []
 
         def provider() -> Provider:
             if not opened:
                 opening = self._opening(config, prepared)
-                opened.append(module.for_run(_own(cancel_token, opening), config))
+                opened.append(module.for_run(_result_of(cancel_token, opening), config))
             return opened[0]
 
         return CallServices(
@@ -98,27 +100,27 @@ class Services:
         )
 
     def close(self) -> None:
-        """Let go of all that is open."""
+        """End all runs that use the services, and close the connections."""
         self._is_closed = True
         closed = "The services that the run shares with others were closed."
         self.cancel_token.end(Stopped(closed, end_reason="interrupted"))
         self._stack.close()
 
-    def _begun(self, config: CoreConfig) -> "Future[Provider] | None":
-        """The connection for such configurations, unless none came about."""
-        found = self._connections.get(_key(config))
-        return None if found and found.done() and found.exception() else found
+    def _open_connection(self, config: CoreConfig) -> "Future[Provider] | None":
+        """The connection for such configurations, unless it has failed."""
+        opening = self._connections.get(_key(config))
+        return None if opening and opening.done() and opening.exception() else opening
 
     def _opening(self, config: CoreConfig, prepared: Prepared) -> "Future[Provider]":
         with self._lock:
-            found = self._begun(config)
-            if found is None:
-                found = start_thread(partial(self._open, config, prepared))
-                self._connections[_key(config)] = found
-            return found
+            opening = self._open_connection(config)
+            if opening is None:
+                opening = start_thread(partial(self._open, config, prepared))
+                self._connections[_key(config)] = opening
+            return opening
 
     def _open(self, config: CoreConfig, prepared: Prepared) -> Provider:
-        """A program of the user's own that gives credentials may take its time."""
+        """Connect, in a thread of its own: a program that gives credentials may take its time."""
         if isinstance(prepared, ModelError):
             raise prepared
         opening = load_provider(config.provider).open(config, prepared, self._monotonic_s)
@@ -138,8 +140,8 @@ def _key(config: CoreConfig) -> Hashable:
     return (config.provider, load_provider(config.provider).connection_key(config))
 
 
-def _own(cancel_token: CancelToken, opening: "Future[Provider]") -> Provider:
-    """What came about, for one of the runs that wait for it: each has an error of its own."""
+def _result_of(cancel_token: CancelToken, opening: "Future[Provider]") -> Provider:
+    """The connection, or a copy of its error, since several runs may wait for one connection."""
     try:
         return cancel_token.result(opening)
     except ModelError as error:
