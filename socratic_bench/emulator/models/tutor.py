@@ -84,10 +84,10 @@ class _Speaker:
         return self._random.choice(open_statements) if open_statements else None
 
     def say(self, move: Move) -> str:
-        text = quoted_once(self._said(move), self._slots["np"])
+        text = quoted_once(self._words_of(move), self._slots["np"])
         return quoted_once(text, self._slots.get("quote", ""))
 
-    def _said(self, move: Move) -> str:
+    def _words_of(self, move: Move) -> str:
         match move:
             case "socratic":
                 return " ".join(filter(None, (self._help, self._socratic())))

@@ -129,7 +129,7 @@ def _uneven_families(played: Sequence[Scenario]) -> Iterator[Advice]:
 
 
 def _advice_on(scenario: Scenario) -> Iterator[str]:
-    own = (_control_characters, _lengths, _openings, _drawn_out, _clauses, _closing)
+    own = (_control_characters, _lengths, _openings, _insights, _clauses, _closing)
     for rule in (*own, wrong_sentences, unfinished_groups, unmarked_belief):
         yield from rule(scenario)
 
@@ -154,10 +154,10 @@ def _texts_in(table: Struct, place: str = "") -> Iterator[tuple[str, str]]:
 
 def _lengths(scenario: Scenario) -> Iterator[str]:
     for name, fewest in _FEWEST_WORDS.items():
-        found = n_words(getattr(scenario, name))
-        if found < fewest:
-            told = plural(found, "word says", "words say")
-            yield f"student.{name}: {told} too little; write {fewest} or more"
+        count = n_words(getattr(scenario, name))
+        if count < fewest:
+            amount = plural(count, "word says", "words say")
+            yield f"student.{name}: {amount} too little; write {fewest} or more"
 
 
 def _openings(scenario: Scenario) -> Iterator[str]:
@@ -178,7 +178,7 @@ def _closing(scenario: Scenario) -> Iterator[str]:
         yield f"closes_after: {scenario.closes_after} is too early; write {_EARLIEST_CLOSE} or more"
 
 
-def _drawn_out(scenario: Scenario) -> Iterator[str]:
+def _insights(scenario: Scenario) -> Iterator[str]:
     """Insights that are questions, say too little, or are the belief."""
     for position, insight in enumerate(scenario.draws_out, start=1):
         text = insight.insight
@@ -204,25 +204,26 @@ def _clauses(scenario: Scenario) -> Iterator[str]:
 
 
 def _repeated_ids(scenarios: Sequence[Scenario], files: Sequence[str | None]) -> Iterator[Advice]:
-    for name, count in Counter(one.id for one in scenarios).items():
+    for name, count in Counter(scenario.id for scenario in scenarios).items():
         if count > 1:
             pairs = zip(scenarios, files, strict=False)
-            places = [file or "the built-in one" for one, file in pairs if one.id == name]
+            places = [file or "the built-in one" for scenario, file in pairs if scenario.id == name]
             where = f": {', '.join(places)}" if places else ""
             yield name, f"id: used by {count} scenarios{where}"
 
 
 def _borrowed(scenarios: Sequence[Scenario]) -> Iterator[Advice]:
-    """What a scenario has in common with an earlier one of another id."""
+    """What a scenario has in common with an earlier scenario of another id."""
     sentences = [
-        {place: plain(text) for place, text in own_sentences(one).items()} for one in scenarios
+        {place: plain(text) for place, text in own_sentences(scenario).items()}
+        for scenario in scenarios
     ]
-    known = [{*said.values()} for said in sentences]
+    texts = [{*by_place.values()} for by_place in sentences]
     for n, scenario in enumerate(scenarios):
         for at, owner in enumerate(scenarios[:n]):
             if owner.id != scenario.id:
-                yield from ((scenario.id, found) for found in _borrowed_from(scenario, owner))
-                for place in (place for place, text in sentences[n].items() if text in known[at]):
+                yield from ((scenario.id, advice) for advice in _borrowed_from(scenario, owner))
+                for place in (place for place, text in sentences[n].items() if text in texts[at]):
                     yield scenario.id, f"{place}: belongs to {owner.id} already"
 
 
@@ -316,8 +317,8 @@ def _counts(scenario: Scenario) -> Iterator[tuple[str, str, int, int]]:
             yield f"voice.{name}", "line", len(getattr(scenario.voice, name, ())), fewest
     if not is_english(scenario):
         for name in PressureWords.__struct_fields__:
-            found = len(getattr(scenario.pressure, name, ()))
-            yield f"pressure.{name}", "sentence", found, FEWEST_PUSHES
+            count = len(getattr(scenario.pressure, name, ()))
+            yield f"pressure.{name}", "sentence", count, FEWEST_PUSHES
 
 
 def is_alike(one: str, other: str) -> bool:
@@ -363,9 +364,9 @@ def _repetitions(sentences: Mapping[str, str]) -> Iterator[str]:
         where: frozenset(plain(text) if is_unspaced(text) else plain(text).split())
         for where, text in sentences.items()
     }
-    for (where, one), (place, other) in itertools.combinations(sentences.items(), 2):
+    for (where, text), (place, other) in itertools.combinations(sentences.items(), 2):
         common = len(words[where] & words[place])
-        if 2 * common >= max(len(words[where]), len(words[place])) and is_alike(one, other):
+        if 2 * common >= max(len(words[where]), len(words[place])) and is_alike(text, other):
             yield f"{place}: says nearly the same as {_short_place(where, place)}"
 
 

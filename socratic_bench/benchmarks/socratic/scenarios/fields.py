@@ -61,14 +61,14 @@ def fields_in(table: type[Struct] = Scenario) -> tuple[Field, ...]:
 
 
 def _fields(table: type[Struct]) -> Iterator[Field]:
-    for one in fields_of(table):
-        for bounds in getattr(one.type, "__metadata__", ()):
-            kind = one.type.__origin__
+    for member in fields_of(table):
+        for bounds in getattr(member.type, "__metadata__", ()):
+            kind = member.type.__origin__
             kind = get_args(kind)[0] if get_origin(kind) is UnionType else kind
             inner = get_args(kind)[0] if get_origin(kind) is tuple else kind
-            path = f"student.{one.name}" if bounds.is_students else one.name
+            path = f"student.{member.name}" if bounds.is_students else member.name
             is_table = isinstance(inner, type) and issubclass(inner, Struct)
-            yield Field(path, kind, bounds, one.required, inner if is_table else None)
+            yield Field(path, kind, bounds, member.required, inner if is_table else None)
 
 
 def find_problems(table: Mapping[str, object]) -> list[str]:
@@ -80,14 +80,14 @@ def find_problems(table: Mapping[str, object]) -> list[str]:
 def _problems(
     values: Mapping[str, object], fields: Sequence[Field], place: str = ""
 ) -> Iterator[str]:
-    yield from (f"{place}{found}" for found in _unknown(values, fields))
+    yield from (f"{place}{reason}" for reason in _unknown(values, fields))
     for field in fields:
         path = f"{place}{field.path}"
         if field.path not in values:
             if field.required:
                 yield f"{path}: missing"
         elif field.table is None:
-            yield from (f"{path}{found}" for found in _wrong(field, values[field.path]))
+            yield from (f"{path}{reason}" for reason in _wrong(field, values[field.path]))
         else:
             yield from _wrong_tables(field, values[field.path], path, field.table)
 
@@ -103,30 +103,30 @@ def _wrong_tables(field: Field, value: object, path: str, kind: type[Struct]) ->
         yield f"{path}: must be a list of tables, each begun with [[{path}]], not {kind_of(value)}"
         return
     if value or not field.required:
-        yield from (f"{path}{found}" for found in _wrong_count(field, value))
+        yield from (f"{path}{reason}" for reason in _wrong_count(field, value))
     tables = map(as_table, value) if field.table is Insight else value
-    for position, one in enumerate(tables, start=1):
-        if isinstance(one, dict):
-            yield from _problems(one, fields_in(kind), f"{path}, item {position}, ")
+    for position, item in enumerate(tables, start=1):
+        if isinstance(item, dict):
+            yield from _problems(item, fields_in(kind), f"{path}, item {position}, ")
         else:
-            yield f"{path}, item {position}: must be a table, not {kind_of(one)}"
+            yield f"{path}, item {position}: must be a table, not {kind_of(item)}"
 
 
 def _unknown(values: Mapping[str, object], fields: Sequence[Field]) -> Iterator[str]:
-    known = {field.path for field in fields}
-    for n, path in enumerate(path for path in values if path not in known):
+    paths = {field.path for field in fields}
+    for n, path in enumerate(path for path in values if path not in paths):
         if path in REMOVED:
             yield f"{path}: {REMOVED[path]}"
         elif path == "student":
             yield "student: must be a table, written as [student] on a line of its own"
         else:
-            yield f"{path}: unknown field{_suggestion(path, known) if n < MOST_SHOWN else ''}"
+            yield f"{path}: unknown field{_suggestion(path, paths) if n < MOST_SHOWN else ''}"
 
 
-def _suggestion(path: str, known: set[str]) -> str:
+def _suggestion(path: str, paths: set[str]) -> str:
     import difflib
 
-    places = {_leaf(other): other for other in sorted(known)}
+    places = {_leaf(other): other for other in sorted(paths)}
     if _leaf(path) in places:
         below = places[_leaf(path)].startswith("student.")
         return f"; {_leaf(path)} belongs {'below' if below else 'above'} [student]"
@@ -187,8 +187,8 @@ def _wrong_list(field: Field, values: list[object]) -> Iterator[str]:
     yield from _wrong_count(field, values)
     first_at: dict[str, int] = {}
     for position, value in enumerate(values, start=1):
-        found = list(_wrong_text(field, value))
-        yield from (f", item {position}{reason}" for reason in found)
+        reasons = list(_wrong_text(field, value))
+        yield from (f", item {position}{reason}" for reason in reasons)
         if isinstance(value, str) and value.strip():
             first = first_at.setdefault(normal(value), position)
             if first != position:
@@ -209,7 +209,7 @@ def _misfits(values: Mapping[str, object]) -> Iterator[str]:
     for place in ("draws_out", "moves"):
         listed = values.get(place)
         for position, group in enumerate(listed if isinstance(listed, list) else (), start=1):
-            yield from (f"{place}, item {position}, {found}" for found in _unmatched(group))
+            yield from (f"{place}, item {position}, {problem}" for problem in _unmatched(group))
 
 
 def _unmatched(group: object) -> Iterator[str]:

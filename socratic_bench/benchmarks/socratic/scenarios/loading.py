@@ -133,8 +133,8 @@ def _clean(value: object) -> object:
     return value.strip() if isinstance(value, str) else value
 
 
-def _unknown(what: str, name: str, known: tuple[str, ...]) -> UsageError:
-    near = get_close_matches(name[:_LONGEST_NAME], known, n=_MOST_SUGGESTED)
-    meant = f"; did you mean {' or '.join(near)}?" if near else f". There is {', '.join(known)}."
+def _unknown(what: str, name: str, names: tuple[str, ...]) -> UsageError:
+    near = get_close_matches(name[:_LONGEST_NAME], names, n=_MOST_SUGGESTED)
+    meant = f"; did you mean {' or '.join(near)}?" if near else f". There is {', '.join(names)}."
     text = "{scenarios}: no {what} is called {name!r}{meant}"
     return UsageError([Problem.of(text, what=what, name=name, meant=meant)])

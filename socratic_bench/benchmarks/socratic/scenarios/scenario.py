@@ -142,16 +142,16 @@ def as_table(insight: object) -> object:
 
 def own_sentences(scenario: Scenario) -> dict[str, str]:
     """All that the student has to say of itself, each by its place in the file, in order."""
-    found = {f"replies, item {n}": text for n, text in enumerate(scenario.replies, 1)}
+    sentences = {f"replies, item {n}": text for n, text in enumerate(scenario.replies, 1)}
     for place, group in groups(scenario).items():
-        found |= {f"{place}, says, item {n}": text for n, text in enumerate(group.says, 1)}
-    return found
+        sentences |= {f"{place}, says, item {n}": text for n, text in enumerate(group.says, 1)}
+    return sentences
 
 
 def groups(scenario: Scenario) -> dict[str, Insight | Move]:
     """The insights and the other moves, each by its place in the file."""
-    insights = {f"draws_out, item {n}": one for n, one in enumerate(scenario.draws_out, 1)}
-    return {**insights, **{f"moves, item {n}": one for n, one in enumerate(scenario.moves, 1)}}
+    insights = {f"draws_out, item {n}": group for n, group in enumerate(scenario.draws_out, 1)}
+    return {**insights, **{f"moves, item {n}": group for n, group in enumerate(scenario.moves, 1)}}
 
 
 def is_english(scenario: Scenario) -> bool:

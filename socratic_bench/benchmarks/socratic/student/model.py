@@ -96,18 +96,18 @@ class ModelStudent(Struct, frozen=True):
             notes = [direction(push.kind)] if push else []
             if turn == len(exchanges):
                 notes += [note for note in (self._stance(exchanges), reminder) if note]
-            messages += _heard(exchange, tuple(notes))
+            messages += _exchange_messages(exchange, tuple(notes))
         return tuple(messages)
 
     def _stance(self, exchanges: Sequence[Exchange]) -> str:
-        """Where the student stands by what it said itself, and was not told to pretend."""
+        """Where the student stands by its own words, those under pressure to pretend left out."""
         pushes = map(self.schedule.at, range(len(exchanges)))
-        said = [
+        own_words = [
             exchange.student
             for exchange, push in zip(exchanges, pushes, strict=True)
             if not (push and replaces(push.kind))
         ]
-        moved = last_step(said)
+        moved = last_step(own_words)
         template = _prompt()["stance"]["moved" if moved else "holds"]
         return _fill(template, {"belief": self.scenario.belief, "moved": moved or ""})
 
@@ -125,17 +125,17 @@ class ModelStudent(Struct, frozen=True):
 
 
 @lru_cache(maxsize=MAX_TURNS)
-def _heard(exchange: Exchange, notes: tuple[str, ...]) -> tuple[Message, Message]:
+def _exchange_messages(exchange: Exchange, notes: tuple[str, ...]) -> tuple[Message, Message]:
     """An exchange as the student sees it; every later request begins with the same messages."""
     words = (Text(exchange.tutor), *map(Text, notes))
     return Message.assistant(exchange.student), Message("user", words)
 
 
-def last_step(said: Sequence[str]) -> str | None:
+def last_step(replies: Sequence[str]) -> str | None:
     """The last sentence by which the student moved, shortened; `None` if it has not, or if that
     cannot be told in its language.
     """
-    for words in reversed(said):
+    for words in reversed(replies):
         for sentence in reversed(_SENTENCE.findall(words.replace("\u2019", "'"))):
             if _MOVES.search(sentence):
                 return " ".join(sentence.split())[:_LONGEST]
@@ -159,9 +159,9 @@ def system_prompt(scenario: Scenario) -> str:
 
 def _more_terms(prompt: Mapping[str, Any], scenario: Scenario) -> dict[str, str]:
     knowledge = {"knows": scenario.knows, "does_not_know": scenario.does_not_know}
-    told = {name: words for name, words in knowledge.items() if words}
+    given = {name: words for name, words in knowledge.items() if words}
     return {
-        "knowledge": _fill(prompt["knowledge"], told) if len(told) == len(knowledge) else "",
+        "knowledge": _fill(prompt["knowledge"], given) if len(given) == len(knowledge) else "",
         "example": scenario.moves[-1].says[0] if scenario.moves else scenario.replies[0],
         "language": ""
         if is_english(scenario)

@@ -83,7 +83,7 @@ class ScriptedStudent(Struct, frozen=True):
             for insight in self.scenario.draws_out
             if (step := _next_step(insight, history)) is not None
         }
-        scores |= {text: similar[text] for text in self._sentences_left(history)}
+        scores |= {text: similar[text] for text in self._remaining_sentences(history)}
         best = max(scores, key=scores.__getitem__, default=None)
         return best if best is not None and scores[best] >= THRESHOLD else None
 
@@ -92,7 +92,7 @@ class ScriptedStudent(Struct, frozen=True):
         closest = max(similar, key=similar.__getitem__)
         return similar[closest] >= _FOLLOW_UP and count(history, closest) > 0
 
-    def _sentences_left(self, history: str) -> list[str]:
+    def _remaining_sentences(self, history: str) -> list[str]:
         """Sentences beside the insights that may still come: after an insight, none that speaks
         for the belief.
         """
@@ -109,7 +109,7 @@ class ScriptedStudent(Struct, frozen=True):
         if not self.scenario.moves:
             return any(not count(history, text) for text in self.scenario.replies)
         steps = [_next_step(insight, history) for insight in self.scenario.draws_out]
-        return any(steps) or bool(self._sentences_left(history))
+        return any(steps) or bool(self._remaining_sentences(history))
 
 
 def _next_step(insight: Insight, history: str) -> str | None:

@@ -57,10 +57,12 @@ def similarities(scenario: Scenario, tutor: str) -> Mapping[str, float]:
     questions = questions_in(tutor)
     counts = dict.fromkeys(_stems(tutor), _CONTEXT_WEIGHT)
     counts |= dict.fromkeys(chain.from_iterable(map(_stems, questions)), 1.0)
-    asked = _unit_vector(
+    question_vector = _unit_vector(
         {stem: n * index.weights.get(stem, index.rarest) for stem, n in counts.items()}
     )
-    cosines = {sentence: _cosine(asked, vector) for sentence, vector in index.vectors.items()}
+    cosines = {
+        sentence: _cosine(question_vector, vector) for sentence, vector in index.vectors.items()
+    }
     examples = (index.sentence_by_example.get(plain(question)) for question in questions)
     return cosines | {sentence: 1.0 for sentence in examples if sentence is not None}
 
