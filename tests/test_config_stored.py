@@ -82,6 +82,8 @@ def test_a_value_that_can_no_longer_be_run_is_refused_with_the_reason():
     assert from_stored(RunConfig, stored) == from_stored(RunConfig, to_stored(FULL))
     with pytest.raises(UsageError, match="first edition of students and scenarios"):
         from_stored(RunConfig, {**stored, "student_edition": "socratic-student-1"})
+    with pytest.raises(UsageError, match="first edition of the rubric"):
+        from_stored(RunConfig, {**stored, "rubric": "socratic-disposition-1"})
 
 
 def test_what_is_said_anew_counts_and_places_always_do():

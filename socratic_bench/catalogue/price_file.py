@@ -221,7 +221,7 @@ def _is_valid_price(value: Json) -> bool:
     return 0 <= value <= MAX_USD
 
 
-def _unknown_keys(where: str, row: dict[str, Json], known: tuple[str, ...]) -> Iterator[str]:
+def _unknown_keys(where: str, row: dict[str, Json], names: tuple[str, ...]) -> Iterator[str]:
     for name in row:
-        if name not in known:
-            yield f"{where}{name} is not known: there is {', '.join(known)}."
+        if name not in names:
+            yield f"{where}{name} is not known: there is {', '.join(names)}."

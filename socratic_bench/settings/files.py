@@ -13,18 +13,16 @@ MAX_TEXT_BYTES = 1_000_000
 # Bound for files that runs write and read back: far more than the longest run writes.
 MAX_STORED_BYTES = 256 * 2**20
 _PIECE_BYTES = 4096
-S3 = "s3://"  # what the name of a place in a bucket begins with
+S3 = "s3://"  # begins names of places in buckets
 
 
 def absolute(name: str) -> str:
-    """A file's or folder's name in any working folder; a place in a bucket has its own."""
+    """The absolute path of a file or folder; a name in a bucket stays as it is."""
     return name if name.startswith(S3) else str(Path(name).absolute())
 
 
 def is_folder(name: Path | str) -> bool:
-    """Whether a folder is there. What nothing can be called, such as a name that is too long, is
-    none, and whoever reads it tells so.
-    """
+    """Whether there is such a folder; a name that no folder can have is none."""
     try:
         return Path(name).is_dir()
     except OSError:
@@ -32,7 +30,7 @@ def is_folder(name: Path | str) -> bool:
 
 
 def read_bounded(path: Path | str, *, bound: int = MAX_TEXT_BYTES) -> bytes:
-    """The file's bytes. Raises `OSError`, also for a device, a pipe, or a file over the bound."""
+    """The content of a file. Raises `OSError`, also for a device, a pipe, or one over the bound."""
     descriptor = open_regular(path)
     try:
         return read_open(descriptor, bound)
@@ -41,7 +39,7 @@ def read_bounded(path: Path | str, *, bound: int = MAX_TEXT_BYTES) -> bytes:
 
 
 def read_system_prompt(path: str) -> str:
-    """What a file of the user's says to the model under test. Raises `UsageError`."""
+    """The system prompt in a user's file. Raises `UsageError`."""
     try:
         text = read_bounded(path).decode("utf-8").strip()
     except OSError as error:
@@ -56,8 +54,10 @@ def read_system_prompt(path: str) -> str:
 def open_regular(
     path: Path | str, flags: int = os.O_RDONLY, *, mode: int = 0o666, folder: int | None = None
 ) -> int:
-    """A descriptor of a file; `folder` is an open one that the path begins in, `mode` that of a
-    file which the flags have made. Raises `OSError`, also for a device or a pipe.
+    """Open a regular file; returns its descriptor.
+
+    `folder` is the descriptor of the folder to which the path is relative, `mode` the mode of a
+    file that the flags create. Raises `OSError`, also for a device or a pipe.
     """
     try:
         # A named pipe without a writer would wait for one.
@@ -71,10 +71,10 @@ def open_regular(
 
 
 def read_open(descriptor: int, bound: int) -> bytes:
-    """All of an open file, from its beginning. Raises `OSError` for one over the bound."""
+    """The whole content of an open file. Raises `OSError` for one over the bound."""
     size = os.fstat(descriptor).st_size
     pieces, at = [], 0
-    # An enormous one shows by its size, before any of it is read; some tell no size.
+    # A file over the bound shows by its size before it is read; some files have no size.
     while max(size, at) <= bound and at != (size or None):
         piece = os.pread(descriptor, size + _PIECE_BYTES, at)
         if not piece:
@@ -97,12 +97,12 @@ _DEEP_NAME = re.compile(
 
 
 class UnreadableTomlError(ValueError):
-    """It cannot be read as TOML; the message says why, and mostly in which line."""
+    """The file is no TOML; the message says why, and mostly in which line."""
 
 
 def parse_toml(content: bytes) -> dict[str, object]:
-    """The table that the file is. Raises `UnreadableTomlError`."""
-    text = _decoded(content)
+    """The table in a TOML file. Raises `UnreadableTomlError`."""
+    text = _decode(content)
     if deep := _DEEP_NAME.search(text):
         line = text.count("\n", 0, deep.start()) + 1
         raise UnreadableTomlError(f"a name of more than {MOST_PARTS} parts (line {line})")
@@ -113,7 +113,7 @@ def parse_toml(content: bytes) -> dict[str, object]:
         raise UnreadableTomlError(f"not valid TOML: {error}") from error
 
 
-def _decoded(content: bytes) -> str:
+def _decode(content: bytes) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""The settings of who judges a run, and of what it must reach."""
+"""The settings of judges, and of the metrics that a run must reach."""
 
 from typing import Annotated
 
@@ -11,7 +11,7 @@ from socratic_bench.turns import JuryRule
 
 
 class Gate(Struct, frozen=True):
-    """A bound that a metric has to reach: the run fails under `minimum`.
+    """A gate: the run fails if the metric is under `minimum`.
 
     `metric` is a path below the document's `metrics`, such as `overall_score`.
     """
@@ -29,7 +29,7 @@ class Gate(Struct, frozen=True):
 
 
 class JudgingConfig(StorageConfig, frozen=True, kw_only=True):
-    """The judge, or the jury, and the bounds of what it says."""
+    """The settings of the judge or jury, and of gates."""
 
     judge_model: Annotated[
         str | tuple[str, ...] | None,
@@ -131,12 +131,12 @@ class JudgingConfig(StorageConfig, frozen=True, kw_only=True):
 
     @property
     def jurors(self) -> tuple[str, ...]:
-        """The models that judge; one is a judge alone, and none leaves judging out."""
+        """The models that judge: several are a jury, and none leaves judging out."""
         if self.judge_model is None:
             return ()
         return (self.judge_model,) if isinstance(self.judge_model, str) else self.judge_model
 
     @property
     def needed_votes(self) -> int:
-        """How many of the jurors have to give a verdict for a turn to have one."""
+        """The number of jurors that must give a verdict, for the turn to have one."""
         return self.quorum or len(self.jurors) // 2 + 1

@@ -1,4 +1,4 @@
-"""The settings of where a run's artifacts are stored."""
+"""The settings of the stores of a run."""
 
 from typing import Annotated
 
@@ -7,7 +7,7 @@ from socratic_bench.setting import Setting
 
 
 class StorageConfig(GenerateConfig, frozen=True, kw_only=True):
-    """The stores of a run; without any, it is kept in its document alone."""
+    """The stores of a run; without any, only its document has it."""
 
     output_dir: Annotated[
         str | None,
