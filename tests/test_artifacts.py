@@ -40,10 +40,10 @@ def objects(client: Any, bucket: str) -> dict[str, bytes]:
 class Kind:
     """A store and what lies in it, whatever kind it is."""
 
-    def __init__(self, store: ArtifactStore, root: str, kept: Callable[[], dict[str, bytes]]):
+    def __init__(self, store: ArtifactStore, root: str, stored: Callable[[], dict[str, bytes]]):
         self.store = store
         self.root = root
-        self.kept = kept
+        self.kept = stored
 
 
 def files_below(folder: Path) -> dict[str, bytes]:
@@ -178,13 +178,13 @@ class TestFolder:
     def test_what_lies_elsewhere_by_now_is_missing(self, moved, tmp_path):
         store, key = FolderStore(str(tmp_path / "out")), "raw/runs/run-1/a.json"
         store.put(key, b"a")
-        kept = {key: StoredObject(n_bytes=1, sha256=sha256(b"a").digest())}
-        assert store.missing(kept) == []
+        stored = {key: StoredObject(n_bytes=1, sha256=sha256(b"a").digest())}
+        assert store.missing(stored) == []
 
         (tmp_path / "out" / moved).rename(tmp_path / "elsewhere")
-        assert store.missing(kept) == [key]
+        assert store.missing(stored) == [key]
         store.put(key, b"a")
-        assert store.missing(kept) == []
+        assert store.missing(stored) == []
 
     def test_others_may_read_what_was_written(self, tmp_path):
         FolderStore(str(tmp_path)).put(KEY, b"x")
@@ -218,7 +218,7 @@ class TestBucket:
         assert f"aws s3 mb s3://{bucket}-not --region us-east-1" in (refused.value.hint or "")
 
     @pytest.mark.parametrize(
-        "said",
+        "answer",
         [
             Said(b"", 403),
             Said(b"", 400),
@@ -226,10 +226,10 @@ class TestBucket:
             Said(b"", 503),
             Said(b"", 200),
         ],
-        ids=lambda said: str(said.status),
+        ids=lambda answer: str(answer.status),
     )
-    def test_a_check_that_cannot_tell_lets_pass_after_one_try(self, s3, store, said):
-        s3.scripts[""] = [said]
+    def test_a_check_that_cannot_tell_lets_pass_after_one_try(self, s3, store, answer):
+        s3.scripts[""] = [answer]
         store.check()
 
         assert len(s3.sent) == 1
@@ -258,12 +258,12 @@ class TestBucket:
         assert len(s3.sent) == 1
 
     @pytest.mark.parametrize(
-        "said",
+        "answer",
         [xml(403, "AccessDenied"), xml(404, "NoSuchBucket"), xml(500, "InternalError")],
-        ids=lambda said: str(said.status),
+        ids=lambda answer: str(answer.status),
     )
-    def test_a_refused_put_is_an_artifact_error(self, s3, store, said):
-        s3.scripts[""] = [said]
+    def test_a_refused_put_is_an_artifact_error(self, s3, store, answer):
+        s3.scripts[""] = [answer]
 
         with pytest.raises(ArtifactError) as failed:
             store.put(KEY, b"x")

@@ -69,8 +69,8 @@ HINTS: dict[str, tuple[Said, list[str]]] = {
 
 @pytest.mark.parametrize("name", HINTS)
 def test_each_refusal_has_a_hint_of_its_own_and_is_sent_once(s3, store, name):
-    said, words = HINTS[name]
-    s3.scripts[""] = [said]
+    answer, words = HINTS[name]
+    s3.scripts[""] = [answer]
     error = failure(store)
 
     assert [word for word in words if word not in (error.hint or "")] == []
@@ -81,16 +81,16 @@ def test_each_refusal_has_a_hint_of_its_own_and_is_sent_once(s3, store, name):
 
 
 @pytest.mark.parametrize(
-    "said",
+    "answer",
     [
         *(xml(503, "SlowDown"), xml(500, "InternalError"), xml(429, "TooManyRequests")),
         *(xml(400, "RequestTimeout"), xml(409, "OperationAborted"), xml(400, "BadDigest")),
         *(Said(b"<html>", 502), Said(b"", 503)),
     ],
-    ids=lambda said: f"{said.status} {said.body[:40]!r}",
+    ids=lambda answer: f"{answer.status} {answer.body[:40]!r}",
 )
-def test_what_may_pass_is_an_outage_and_is_sent_once(s3, store, said):
-    s3.scripts[""] = [said]
+def test_what_may_pass_is_an_outage_and_is_sent_once(s3, store, answer):
+    s3.scripts[""] = [answer]
 
     assert isinstance(failure(store), StoreOutageError)
     assert len(s3.sent) == 1
@@ -145,8 +145,8 @@ class TestWhatIsSent:
     def test_every_object_carries_its_checksum(self, s3, store, monkeypatch):
         monkeypatch.setenv("AWS_REQUEST_CHECKSUM_CALCULATION", "when_required")
         other = S3Store("bucket", prefix="", region="us-east-1")
-        for one in (store, other):
-            one.put(KEY, b"{}")
+        for bucket in (store, other):
+            bucket.put(KEY, b"{}")
 
         digest = base64.b64encode(hashlib.sha256(b"{}").digest()).decode()
         assert [sent.headers["x-amz-checksum-sha256"] for sent in s3.sent] == [digest] * 2
@@ -165,10 +165,10 @@ class TestRegion:
 
     @staticmethod
     def elsewhere(sent: Sent) -> Said:
-        told = {"x-amz-bucket-region": "eu-west-1"}
+        headers = {"x-amz-bucket-region": "eu-west-1"}
         if "/eu-west-1/s3/" in sent.headers["Authorization"]:
-            return Said(b"", 200, {"ETag": '"1"', **told})
-        return xml(301, "PermanentRedirect", **told)
+            return Said(b"", 200, {"ETag": '"1"', **headers})
+        return xml(301, "PermanentRedirect", **headers)
 
     NOTICE = "The bucket bucket is in eu-west-1, not in us-east-1: S3 is asked there."
 
@@ -200,8 +200,8 @@ class TestRegion:
 
     def test_a_400_with_the_region_counts_as_much(self, s3, store, notices):
         def refused(sent: Sent) -> Said:
-            said = self.elsewhere(sent)
-            return Said(b"", 400, said.headers) if said.status == 301 else said
+            answer = self.elsewhere(sent)
+            return Said(b"", 400, answer.headers) if answer.status == 301 else answer
 
         s3.scripts[""] = refused
         store.check()

@@ -88,8 +88,8 @@ def host(bucket: str) -> Iterator[Callable[..., Host]]:
         return made[-1]
 
     yield make
-    for one in made:
-        one.close()
+    for process in made:
+        process.close()
 
 
 @pytest.fixture
@@ -98,16 +98,16 @@ def written(host: Callable[..., Host]) -> None:
     play(host())
 
 
-def play(one: Host, run_id: str = RUN, entries: list[dict[str, Any]] = ENTRIES) -> None:
-    journal = one.journals.create(run_id, IDENTITY)
+def play(process: Host, run_id: str = RUN, entries: list[dict[str, Any]] = ENTRIES) -> None:
+    journal = process.journals.create(run_id, IDENTITY)
     for entry in entries:
         journal.append(entry)
-    assert one.delivery.settle() is None
+    assert process.delivery.settle() is None
     journal.close()
 
 
-def reopened(one: Host, run_id: str = RUN) -> tuple[list[Any], list[str]]:
-    with closing(one.journals.open(run_id)) as journal:
+def reopened(process: Host, run_id: str = RUN) -> tuple[list[Any], list[str]]:
+    with closing(process.journals.open(run_id)) as journal:
         return list(journal.entries), list(journal.repairs)
 
 
@@ -125,10 +125,10 @@ class TestEntries:
         ]
 
     def test_a_journal_goes_on_where_it_ended(self, host, written):
-        one = host()
-        with closing(one.journals.open(RUN)) as journal:
+        process = host()
+        with closing(process.journals.open(RUN)) as journal:
             journal.append({"more": True})
-            assert one.delivery.settle() is None
+            assert process.delivery.settle() is None
 
         assert reopened(host()) == ([*ENTRIES, {"more": True}], [])
 
@@ -141,27 +141,27 @@ class TestEntries:
     def test_appending_and_creating_ask_nothing_of_the_bucket(self, host, keys, monkeypatch):
         """Every answer is held back until the run has said all that it has to say."""
         spoken = threading.Event()
-        taken: list[str] = []
+        requests: list[str] = []
 
         def hold(sent: Sent) -> Said:
             assert spoken.wait(PATIENCE_S)
-            taken.append(sent.path)
+            requests.append(sent.path)
             return Said(b"", 200, {"ETag": '"1"'})
 
         with FakeBedrock({"": hold}) as s3:
             monkeypatch.setenv("AWS_ENDPOINT_URL_S3", s3.url)
-            one = host()
-            journal = one.journals.create(RUN, IDENTITY)
+            process = host()
+            journal = process.journals.create(RUN, IDENTITY)
             for entry in ENTRIES:
                 journal.append(entry)
-            assert taken == []
+            assert requests == []
             spoken.set()
-            assert one.delivery.settle() is None
+            assert process.delivery.settle() is None
             journal.close()
-            one.close()
-        assert sum(path.endswith(".json?x-id=PutObject") or "/0" in path for path in taken) >= len(
-            ENTRIES
-        )
+            process.close()
+        assert sum(
+            path.endswith(".json?x-id=PutObject") or "/0" in path for path in requests
+        ) >= len(ENTRIES)
 
     def test_it_is_known_whether_all_has_arrived(self, host, written, moto_url, monkeypatch):
         arrives = threading.Event()
@@ -173,13 +173,13 @@ class TestEntries:
 
         with relayed(moto_url, hold) as s3:
             monkeypatch.setenv("AWS_ENDPOINT_URL_S3", s3.url)
-            one = host()
-            with closing(one.journals.open(RUN)) as journal:
+            process = host()
+            with closing(process.journals.open(RUN)) as journal:
                 assert journal.is_kept
                 journal.append({})
                 assert not journal.is_kept
                 arrives.set()
-                assert one.delivery.settle() is None
+                assert process.delivery.settle() is None
                 assert journal.is_kept
 
     def test_entries_that_cannot_be_kept_are_missing_in_the_end(self, host, keys, monkeypatch):
@@ -188,15 +188,15 @@ class TestEntries:
 
         with FakeBedrock({"": deny}) as s3:
             monkeypatch.setenv("AWS_ENDPOINT_URL_S3", s3.url)
-            one = host()
-            journal = one.journals.create(RUN, IDENTITY)
+            process = host()
+            journal = process.journals.create(RUN, IDENTITY)
             journal.append({})
-            error = one.delivery.settle()
+            error = process.delivery.settle()
             journal.close()
-            one.close()
+            process.close()
         assert isinstance(error, ArtifactError)
         assert "/000000.json could not be written" in error.message
-        assert any("Others cannot see" in text for text in one.heard)
+        assert any("Others cannot see" in text for text in process.heard)
 
 
 class TestFaults:
@@ -260,11 +260,11 @@ class TestFaults:
 
     def test_a_repaired_journal_grows_over_what_was_left_out(self, client, bucket, host, written):
         client.put_object(Bucket=bucket, Key=f"{FOLDER}000003.json", Body=b"broken")
-        one = host()
-        with closing(one.journals.open(RUN)) as journal:
+        process = host()
+        with closing(process.journals.open(RUN)) as journal:
             for number in range(2):
                 journal.append({"again": number})
-            assert one.delivery.settle() is None
+            assert process.delivery.settle() is None
 
         entries, (repair,) = reopened(host())
         assert entries == [*ENTRIES[:3], *({"again": number} for number in range(2))]
@@ -300,11 +300,11 @@ class TestFaults:
 
     @pytest.mark.parametrize("run_id", ["../x", "a/b", "", ".", "run-1/../../x", "x" * 101, "a\n"])
     def test_a_run_id_leads_nowhere_else(self, host, run_id):
-        one = host()
+        process = host()
         with pytest.raises(UsageError, match="no run id"):
-            one.journals.open(run_id)
+            process.journals.open(run_id)
         with pytest.raises(UsageError, match="no run id"):
-            one.journals.create(run_id, IDENTITY)
+            process.journals.create(run_id, IDENTITY)
 
     def test_nor_does_one_that_lies_in_the_index(self, client, bucket, host, written):
         for name in ("zzz/x", "zz..", "z" * 200, "zzzz"):
@@ -321,9 +321,9 @@ class TestFaults:
         down = iter([True, False, True, True])
         with relayed(moto_url, lambda _: xml(503, "SlowDown") if next(down, False) else None) as s3:
             monkeypatch.setenv("AWS_ENDPOINT_URL_S3", s3.url)
-            one = host(sleep=lambda _: None)
-            assert reopened(one) == (ENTRIES, [])
-        assert len(one.slept) == 3
+            process = host(sleep=lambda _: None)
+            assert reopened(process) == (ENTRIES, [])
+        assert len(process.slept) == 3
 
     def test_a_long_one_is_an_error_that_says_what_could_not_be_read(self, host, keys, monkeypatch):
         with FakeBedrock({"": [xml(503, "SlowDown")]}) as s3:
@@ -351,14 +351,14 @@ class TestLease:
     def test_what_lies_in_the_bucket_fits_its_schemas(self, client, bucket, written):
         assert breaches("lease", self.lease(client, bucket)) == []
         for number in range(len(ENTRIES)):
-            found = client.get_object(Bucket=bucket, Key=f"{FOLDER}{number:06}.json")["Body"].read()
-            assert breaches("journal_entry", json.loads(found)) == []
+            body = client.get_object(Bucket=bucket, Key=f"{FOLDER}{number:06}.json")["Body"].read()
+            assert breaches("journal_entry", json.loads(body)) == []
 
     def test_it_names_who_holds_the_run_and_is_let_go_in_the_end(
         self, client, bucket, host, written
     ):
-        one = host()
-        journal = one.journals.open(RUN)
+        process = host()
+        journal = process.journals.open(RUN)
         acquired = self.lease(client, bucket)
         journal.close()
 
@@ -396,10 +396,10 @@ class TestLease:
         assert (refused.value.exit_code, other.slept) == (2, [])
 
     def test_so_is_a_new_run_of_another_process(self, client, bucket, host):
-        one = host()
-        with closing(one.journals.create(RUN, IDENTITY)) as journal:
+        process = host()
+        with closing(process.journals.create(RUN, IDENTITY)) as journal:
             journal.append({})
-            assert one.delivery.settle() is None
+            assert process.delivery.settle() is None
             until(lambda: client.list_objects_v2(Bucket=bucket, Prefix=LEASE)["KeyCount"] == 1)
             with pytest.raises(UsageError, match="is under way"):
                 host(waits=False).journals.open(RUN)
@@ -415,13 +415,13 @@ class TestLease:
     def test_a_dead_owners_lease_is_waited_for_and_taken(self, client, bucket, host, written):
         dead_lease(client, bucket)
         clock = Clock()
-        one = host(sleep=clock.pass_by, monotonic_s=clock, poll_s=3.0)
+        process = host(sleep=clock.pass_by, monotonic_s=clock, poll_s=3.0)
 
-        assert reopened(one) == (ENTRIES, [])
+        assert reopened(process) == (ENTRIES, [])
         assert 50 <= clock.now_s <= 60
-        (heard,) = one.heard
-        assert f"{RUN} is held by process 7 on elsewhere (since 2026-11-20T12:00:00Z)" in heard
-        assert "waiting up to 60 s" in heard
+        (notice,) = process.heard
+        assert f"{RUN} is held by process 7 on elsewhere (since 2026-11-20T12:00:00Z)" in notice
+        assert "waiting up to 60 s" in notice
 
     def test_one_that_lapsed_long_ago_by_the_servers_clock_needs_no_waiting(
         self, client, bucket, host, written, moto_url, monkeypatch
@@ -430,9 +430,9 @@ class TestLease:
         an_hour_on = {"Date": formatdate(time.time() + 3600, usegmt=True)}
         with relayed(moto_url, lambda _: None, headers=an_hour_on) as s3:
             monkeypatch.setenv("AWS_ENDPOINT_URL_S3", s3.url)
-            one = host()
-            assert reopened(one) == (ENTRIES, [])
-        assert (one.slept, one.heard) == ([], [])
+            process = host()
+            assert reopened(process) == (ENTRIES, [])
+        assert (process.slept, process.heard) == ([], [])
 
     @pytest.mark.parametrize(
         "body",
@@ -441,11 +441,11 @@ class TestLease:
     def test_a_lease_that_is_none_lapses_too(self, client, bucket, host, written, body):
         client.put_object(Bucket=bucket, Key=LEASE, Body=body)
         clock = Clock()
-        one = host(sleep=clock.pass_by, monotonic_s=clock)
+        process = host(sleep=clock.pass_by, monotonic_s=clock)
 
-        assert reopened(one) == (ENTRIES, [])
+        assert reopened(process) == (ENTRIES, [])
         assert clock.now_s <= 60
-        assert "\x1b" not in one.heard[0]
+        assert "\x1b" not in process.heard[0]
 
     def test_one_that_is_let_go_meanwhile_is_taken_at_once(self, client, bucket, host, written):
         dead_lease(client, bucket)
@@ -474,9 +474,9 @@ class TestLease:
         dead_lease(client, bucket, ttl_s=1.0)
         hosts = [host(ttl_s=1.0, poll_s=0.1) for _ in range(4)]
 
-        def take(one: Host) -> Any:
+        def take(process: Host) -> Any:
             try:
-                return one.journals.open(RUN)
+                return process.journals.open(RUN)
             except UsageError:
                 return None
 
@@ -485,16 +485,16 @@ class TestLease:
         for journal in journals:
             journal.close()
         assert len(journals) == 1
-        assert [one.lost for one in hosts] == [[], [], [], []]
+        assert [process.lost for process in hosts] == [[], [], [], []]
 
     def test_a_holder_that_was_taken_over_is_told_by_its_next_renewal(
         self, client, bucket, host, written
     ):
-        one = host(ttl_s=0.4)
-        with closing(one.journals.open(RUN)):
+        process = host(ttl_s=0.4)
+        with closing(process.journals.open(RUN)):
             dead_lease(client, bucket)
-            assert one.is_lost.wait(PATIENCE_S)
-        (error,) = one.lost
+            assert process.is_lost.wait(PATIENCE_S)
+        (error,) = process.lost
         assert f"Another process holds {RUN} now: process 7 on elsewhere" in error.message
         assert (error.end_reason, error.exit_code) == ("artifacts", 4)
         assert self.lease(client, bucket)["host"] == "elsewhere"
@@ -502,18 +502,18 @@ class TestLease:
     def test_it_writes_over_no_entry_of_the_one_that_took_it_over(
         self, client, bucket, host, written
     ):
-        one, other = host(), host()
-        late = one.journals.open(RUN)
+        process, other = host(), host()
+        late = process.journals.open(RUN)
         dead_lease(client, bucket, released=True)
         with closing(other.journals.open(RUN)) as journal:
             journal.append({"by": "the new one"})
             assert other.delivery.settle() is None
             late.append({"by": "the old one"})
-            error = one.delivery.settle()
+            error = process.delivery.settle()
         late.close()
 
         assert isinstance(error, ArtifactError)
-        assert one.is_lost.is_set()
+        assert process.is_lost.is_set()
         assert reopened(host())[0] == [*ENTRIES, {"by": "the new one"}]
 
     def test_a_write_whose_answer_was_lost_is_its_own(
@@ -529,11 +529,11 @@ class TestLease:
 
         with relayed(moto_url, lose, passing=True) as s3:
             monkeypatch.setenv("AWS_ENDPOINT_URL_S3", s3.url)
-            one = host(sleep=lambda _: None)
-            with closing(one.journals.open(RUN)) as journal:
+            process = host(sleep=lambda _: None)
+            with closing(process.journals.open(RUN)) as journal:
                 journal.append({"more": 1})
-                assert one.delivery.settle() is None
-        assert one.lost == []
+                assert process.delivery.settle() is None
+        assert process.lost == []
         monkeypatch.setenv("AWS_ENDPOINT_URL_S3", moto_url)
         assert reopened(host())[0] == [*ENTRIES, {"more": 1}]
 
@@ -554,10 +554,10 @@ class TestLease:
 
         with relayed(moto_url, lose, passing=True) as s3:
             monkeypatch.setenv("AWS_ENDPOINT_URL_S3", s3.url)
-            one = host(sleep=lambda _: None, ttl_s=1.0, waits=False)
-            with closing(one.journals.open(RUN)):
+            process = host(sleep=lambda _: None, ttl_s=1.0, waits=False)
+            with closing(process.journals.open(RUN)):
                 assert enough.wait(PATIENCE_S)
-        assert one.lost == []
+        assert process.lost == []
 
     def test_an_outage_costs_no_lease_and_no_run(self, host, written, moto_url, monkeypatch):
         """It lasts for several renewals, and then some get through again."""
@@ -572,14 +572,14 @@ class TestLease:
 
         with relayed(moto_url, answer_to) as s3:
             monkeypatch.setenv("AWS_ENDPOINT_URL_S3", s3.url)
-            one = host(ttl_s=0.4)
-            with closing(one.journals.open(RUN)):
+            process = host(ttl_s=0.4)
+            with closing(process.journals.open(RUN)):
                 down.set()
                 until(lambda: len(refused) >= 3)
                 down.clear()
                 passed.clear()
                 until(lambda: len(passed) >= 2)
-        assert (one.lost, one.heard) == ([], [])
+        assert (process.lost, process.heard) == ([], [])
 
     def test_a_run_that_the_bucket_knew_in_part_is_created_over_what_was_left(
         self, client, bucket, host, written
@@ -587,25 +587,25 @@ class TestLease:
         """Its first entry never arrived; the process is dead, and its lease has not run out."""
         client.delete_object(Bucket=bucket, Key=f"{FOLDER}000000.json")
         dead_lease(client, bucket, ttl_s=0.3)
-        one = host(ttl_s=0.3)
-        play(one, entries=[{"anew": n} for n in range(3)])
+        process = host(ttl_s=0.3)
+        play(process, entries=[{"anew": n} for n in range(3)])
 
-        assert one.lost == []
+        assert process.lost == []
         assert reopened(host())[0] == [{"anew": n} for n in range(3)]
 
     def test_but_not_over_what_a_living_process_holds(self, client, bucket, host, written):
         client.delete_object(Bucket=bucket, Key=f"{FOLDER}000000.json")
         dead_lease(client, bucket)
-        one = host(ttl_s=0.4)
-        with closing(one.journals.create(RUN, IDENTITY)) as journal:
+        process = host(ttl_s=0.4)
+        with closing(process.journals.create(RUN, IDENTITY)) as journal:
             for beat in range(2, 2 + round(PATIENCE_S / 0.2)):  # until it has been seen twice
                 dead_lease(client, bucket, beat=beat)
-                if one.is_lost.wait(0.2):
+                if process.is_lost.wait(0.2):
                     break
-            assert one.is_lost.is_set()
+            assert process.is_lost.is_set()
             for number in range(3):
                 journal.append({"anew": number})
-            assert one.delivery.settle() is not None
+            assert process.delivery.settle() is not None
             assert not journal.is_kept
         assert self.lease(client, bucket)["host"] == "elsewhere"
         body = client.get_object(Bucket=bucket, Key=f"{FOLDER}000001.json")["Body"].read()
@@ -620,9 +620,9 @@ class TestLease:
         def late(sent: Sent) -> Said | None:
             if sent.method != "GET" or is_asked.is_set():
                 return None
-            found = client.get_object(Bucket=bucket, Key=LEASE)
+            body = client.get_object(Bucket=bucket, Key=LEASE)
             is_asked.set()
-            return Said(found["Body"].read(), headers={"Etag": found["ETag"]}, held=answers)
+            return Said(body["Body"].read(), headers={"Etag": body["ETag"]}, held=answers)
 
         with relayed(moto_url, late) as s3, ThreadPoolExecutor() as pool:
             monkeypatch.setenv("AWS_ENDPOINT_URL_S3", s3.url)
@@ -683,27 +683,27 @@ def test_places_offer_the_journals_of_the_bucket(bucket):
     config = RunConfig(model="m", region="us-east-1", s3_bucket=bucket)
     store = open_bucket(config)
     delivery = Delivery([store] if store else [])
-    told = {"sleep": time.sleep, "on_lost": print, "notice": print}
-    journals = bucket_journals(store, delivery, **told)
+    terms = {"sleep": time.sleep, "on_lost": print, "notice": print}
+    journals = bucket_journals(store, delivery, **terms)
     journal = journals.create(RUN, IDENTITY)
     journal.append({"a": 1})
     assert delivery.settle() is None
     journal.close()
 
     assert list(journals.newest(IDENTITY)) == [RUN]
-    assert bucket_journals(None, delivery, **told) is None
+    assert bucket_journals(None, delivery, **terms) is None
     delivery.close()
 
 
 @pytest.mark.parametrize("keeps_notes", [True, False], ids=["alone", "beside a folder"])
 def test_notes_are_kept_where_nobody_else_has_them(host: Callable[..., Host], *, keeps_notes: bool):
-    one = host(keeps_notes=keeps_notes)
-    written = one.journals.create(RUN, IDENTITY)
+    process = host(keeps_notes=keeps_notes)
+    written = process.journals.create(RUN, IDENTITY)
     written.append({"kind": "run", "n": 0})
     written.append({"kind": "asked", "n": 1}, durable=False)
     written.append({"kind": "answered", "n": 2})
-    assert one.delivery.settle() is None
+    assert process.delivery.settle() is None
     written.close()
 
-    found = [entry["n"] for entry in host().journals.open(RUN).entries]
-    assert found == ([0, 1, 2] if keeps_notes else [0, 2])
+    body = [entry["n"] for entry in host().journals.open(RUN).entries]
+    assert body == ([0, 1, 2] if keeps_notes else [0, 2])

@@ -38,10 +38,10 @@ def mutated(place, output, *words):
 
 
 def test_every_operator_is_found_and_nothing_else():
-    found = mutants(ODD)
+    mutations = mutants(ODD)
     places = {kind: [] for kind in KINDS}
-    for one in sorted({(one.at, one.before, one.mutation_type) for one in found}):
-        places[one[2]].append(one[1])
+    for _, before, kind in sorted({(m.at, m.before, m.mutation_type) for m in mutations}):
+        places[kind].append(before)
 
     assert {kind: sorted(words) for kind, words in places.items()} == {
         kind: sorted(words) for kind, words in KINDS.items()
@@ -50,13 +50,14 @@ def test_every_operator_is_found_and_nothing_else():
 
 @pytest.mark.parametrize("code", [ODD, ODD.replace("\n", "\r\n")])
 def test_only_the_operator_s_own_characters_change(code):
-    found = mutants(code)
+    mutations = mutants(code)
 
-    assert len(found) > 15
-    for one in found:
-        assert one.code == code[: one.at] + one.after + code[one.at + len(one.before) :]
-        assert code[one.at :].startswith(one.before)
-        ast.parse(one.code)
+    assert len(mutations) > 15
+    for mutant in mutations:
+        end = mutant.at + len(mutant.before)
+        assert mutant.code == code[: mutant.at] + mutant.after + code[end:]
+        assert code[mutant.at :].startswith(mutant.before)
+        ast.parse(mutant.code)
 
 
 def test_what_is_no_program_has_no_operators():
@@ -98,20 +99,20 @@ def made(tmp_path_factory):
 
 def test_what_is_written_is_verified(made, tmp_path):
     outcome, document, rows, _ = made
-    place = written(tmp_path / "right.jsonl", *(one for one in rows if one["id"] != "wrong"))
+    place = written(tmp_path / "right.jsonl", *(row for row in rows if row["id"] != "wrong"))
     code, verification, _ = verified(place)
 
     assert (outcome.exit_code, code, verification["ok"]) == (0, 0, True)
-    assert [one["sha256"] for one in verification["rows"][:2]] == [
-        one["sha256"] for one in document["rows"][:2]
+    assert [row["sha256"] for row in verification["rows"][:2]] == [
+        row["sha256"] for row in document["rows"][:2]
     ]
 
 
 def test_each_row_says_what_became_of_it(made):
     outcome, document, rows, _ = made
-    kept, branches, endless, wrong, _ = document["rows"]
+    complete, branches, endless, wrong, _ = document["rows"]
 
-    assert (kept["made"], kept["reason"]) == (False, "it has one already")
+    assert (complete["made"], complete["reason"]) == (False, "it has one already")
     assert rows[0] == {**ROW}
     assert (branches["made"], branches["coverage_similarity"]) == (True, 1.0)
     assert branches["n_candidates"] >= branches["n_valid"] > 1
@@ -124,11 +125,13 @@ def test_each_row_says_what_became_of_it(made):
 def test_all_other_columns_are_as_they_were(made):
     """Under the names that they have there."""
     _, _, rows, before = made
-    own = {"mutated_code", "mutated_output", "has_mutation", "mutation_info"}
+    mutation_columns = {"mutated_code", "mutated_output", "has_mutation", "mutation_info"}
 
     for row, was in zip(rows, before, strict=True):
-        kept = {name: value for name, value in row.items() if name not in own}
-        assert kept == {name: value for name, value in was.items() if name not in own}
+        unchanged = {name: value for name, value in row.items() if name not in mutation_columns}
+        assert unchanged == {
+            name: value for name, value in was.items() if name not in mutation_columns
+        }
     assert [row["has_mutation"] for row in rows] == [True, True, False, False, True]
     assert [type(row["mutated_output"]) for row in rows[2:]] == [type(None), type(None), list]
 
@@ -136,7 +139,7 @@ def test_all_other_columns_are_as_they_were(made):
 def test_the_mutation_is_one_operator_and_takes_the_same_way(made):
     row = made[2][1]
     matcher = difflib.SequenceMatcher(None, row["code"], row["mutated_code"], autojunk=False)
-    changed = [one for one in matcher.get_opcodes() if one[0] != "equal"]
+    changed = [opcode for opcode in matcher.get_opcodes() if opcode[0] != "equal"]
 
     assert len(changed) == 1
     assert row["mutated_output"] != row["output"]
@@ -158,7 +161,7 @@ def test_one_seed_chooses_the_same_and_others_do_not_all(tmp_path):
     ]
 
     assert chosen[0] == chosen[1] != chosen[2]
-    assert all(one["mutated_code"] for one in chosen[0])
+    assert all(row["mutated_code"] for row in chosen[0])
 
 
 def test_a_file_that_is_there_is_left_alone(tmp_path):

@@ -70,13 +70,13 @@ def mistakes(place, **how):
 
 
 def test_a_row_becomes_a_problem(tmp_path):
-    (found,) = read_problems(written(tmp_path / "rows.jsonl", ROW)).problems
+    (problem,) = read_problems(written(tmp_path / "rows.jsonl", ROW)).problems
 
-    assert (found.id, found.function_name, found.code) == ("gap", "gap", ROW["code"])
-    assert (found.inputs, found.outputs) == (tuple(ROW["input"]), ("2", "0"))
-    assert (found.mutated_code, found.mutated_outputs) == (ROW["mutated_code"], ("4", "4"))
-    assert (found.mutation.mutation_type, found.mutation.mutation_id) == ("arithmetic", 3)
-    assert (found.difficulty, found.n_lines) == ("easy", 2)
+    assert (problem.id, problem.function_name, problem.code) == ("gap", "gap", ROW["code"])
+    assert (problem.inputs, problem.outputs) == (tuple(ROW["input"]), ("2", "0"))
+    assert (problem.mutated_code, problem.mutated_outputs) == (ROW["mutated_code"], ("4", "4"))
+    assert (problem.mutation.mutation_type, problem.mutation.mutation_id) == ("arithmetic", 3)
+    assert (problem.difficulty, problem.n_lines) == ("easy", 2)
 
 
 def test_the_other_names_of_columns_and_the_condition_are_read(tmp_path):
@@ -87,11 +87,11 @@ def test_the_other_names_of_columns_and_the_condition_are_read(tmp_path):
         "mutated_code": ROW["mutated_code"],
         "mutated_outputs": ["4", "(4,)"],
     }
-    (found,) = read_problems(written(tmp_path / "rows.jsonl", other)).problems
+    (problem,) = read_problems(written(tmp_path / "rows.jsonl", other)).problems
 
-    assert (found.id, found.function_name) == ("7", "gap")
-    assert found.inputs == ("gap(x := 3, 1)", "gap('==', [(1, 2)])")
-    assert found.outputs == ("2", "(0,)")
+    assert (problem.id, problem.function_name) == ("7", "gap")
+    assert problem.inputs == ("gap(x := 3, 1)", "gap('==', [(1, 2)])")
+    assert problem.outputs == ("2", "(0,)")
 
 
 def test_one_data_set_is_the_same_in_every_form(tmp_path):
@@ -115,11 +115,16 @@ def test_one_data_set_is_the_same_in_every_form(tmp_path):
 
 def test_rows_without_a_mutation_are_dropped_and_named(tmp_path):
     place = written(tmp_path / "rows.jsonl", ROW, UNMUTATED, SINGLE, BLANK)
-    found, whole = read_problems(place), read_problems(place, include_missing_mutations=True)
+    data, whole = read_problems(place), read_problems(place, include_missing_mutations=True)
 
-    assert ([one.id for one in found.problems], found.n_rows) == (["gap", "single"], 4)
-    assert (found.dropped, whole.dropped) == (("plain", "blank"), ())
-    assert [one.mutated_code is None for one in whole.problems] == [False, True, False, True]
+    assert ([problem.id for problem in data.problems], data.n_rows) == (["gap", "single"], 4)
+    assert (data.dropped, whole.dropped) == (("plain", "blank"), ())
+    assert [problem.mutated_code is None for problem in whole.problems] == [
+        False,
+        True,
+        False,
+        True,
+    ]
     assert "none of its 1 rows has a mutation" in mistakes(written(tmp_path / "u", UNMUTATED))[0]
 
 
@@ -136,9 +141,9 @@ def test_every_mistake_of_every_row_is_told_at_once(tmp_path):
         {**ROW, "id": "twice"},
         {**ROW, "id": "twice"},
     )
-    told = [one.removeprefix(f"{place}: ") for one in mistakes(place)]
+    messages = [mistake.removeprefix(f"{place}: ") for mistake in mistakes(place)]
 
-    assert told == [
+    assert messages == [
         "row 1: code: Expected `str`, got `int`.",
         "row 1: id: missing.",
         "row 1: output: number 2 is no Python literal: it is no literal: it has a Name.",
@@ -162,9 +167,9 @@ def test_every_mistake_of_every_row_is_told_at_once(tmp_path):
 
 def test_what_every_row_lacks_is_told_once(tmp_path):
     rows = [{"id": name, "code": ROW["code"], "text": "x"} for name in "abc"]
-    told = mistakes(written(tmp_path / "rows.jsonl", *rows, {**rows[0], "id": "d", "code": 5}))
+    messages = mistakes(written(tmp_path / "rows.jsonl", *rows, {**rows[0], "id": "d", "code": 5}))
 
-    assert [one.partition(": ")[2] for one in told] == [
+    assert [message.partition(": ")[2] for message in messages] == [
         "every row: input: missing.",
         "every row: output: missing.",
         "row 4 (d): code: Expected `str`, got `int`.",
@@ -193,7 +198,7 @@ def test_hostile_files_are_refused_by_name(tmp_path):
         connection.sql(f"copy ({many}) to '{bomb}'")
         connection.sql(f"copy (select 'nan'::double as id, 'x' as code) to '{nan}'")
 
-    told = {
+    messages = {
         name: " ".join(mistakes(str(tmp_path / name)))
         for name in [
             *("pipe", "nan.jsonl", "no.parquet", "none.jsonl", "surrogate.jsonl", "huge.jsonl"),
@@ -201,17 +206,17 @@ def test_hostile_files_are_refused_by_name(tmp_path):
         ]
     }
 
-    assert "no regular file" in told["pipe"]
-    assert "line 2 is no JSON" in told["nan.jsonl"]
-    assert "line 3 is no JSON" in told["nan.jsonl"]
-    assert "it is no Parquet file" in told["no.parquet"]
-    assert "it has no rows" in told["none.jsonl"]
-    assert "line 1 is no JSON" in told["surrogate.jsonl"]
-    assert "it has more than" in told["huge.jsonl"]
-    assert "it has no files of Parquet" in told["folder"]
-    assert "row 1: id: nan is no number." in told["nan.parquet"]
-    assert "cannot be read: No such file" in told["missing"]
-    assert "bytes of text" in told["bomb*.parquet"]
+    assert "no regular file" in messages["pipe"]
+    assert "line 2 is no JSON" in messages["nan.jsonl"]
+    assert "line 3 is no JSON" in messages["nan.jsonl"]
+    assert "it is no Parquet file" in messages["no.parquet"]
+    assert "it has no rows" in messages["none.jsonl"]
+    assert "line 1 is no JSON" in messages["surrogate.jsonl"]
+    assert "it has more than" in messages["huge.jsonl"]
+    assert "it has no files of Parquet" in messages["folder"]
+    assert "row 1: id: nan is no number." in messages["nan.parquet"]
+    assert "cannot be read: No such file" in messages["missing"]
+    assert "bytes of text" in messages["bomb*.parquet"]
     assert bomb.stat().st_size < 2**20
 
 
@@ -271,7 +276,7 @@ def test_without_the_extra_it_is_said_what_to_install(tmp_path):
 
 
 def test_the_shipped_problems_are_24_and_varied():
-    found = read_problems(SHIPPED)
+    data = read_problems(SHIPPED)
 
-    assert (len(found.problems), found.dropped) == (24, ())
-    assert {one.difficulty for one in found.problems} == {"easy", "medium", "hard"}
+    assert (len(data.problems), data.dropped) == (24, ())
+    assert {problem.difficulty for problem in data.problems} == {"easy", "medium", "hard"}

@@ -169,17 +169,17 @@ def neighbour(env):
 @pytest.mark.parametrize("name", FAULTS)
 def test_what_is_wrong_with_a_row_is_told(name, hostile):
     _, document, _ = hostile
-    found = next(one for one in document["rows"] if one["id"] == name)
+    row = next(row for row in document["rows"] if row["id"] == name)
 
-    assert [one["fault"] for one in found["findings"]] == [FAULTS[name][1]]
-    assert (found["ok"], found["findings"][0]["program"]) == (False, "original")
+    assert [finding["fault"] for finding in row["findings"]] == [FAULTS[name][1]]
+    assert (row["ok"], row["findings"][0]["program"]) == (False, "original")
 
 
 def test_right_rows_are_right_and_all_are_told_of(hostile):
     code, document, words = hostile
-    right = [one["id"] for one in document["rows"] if one["ok"]]
+    right = [row["id"] for row in document["rows"] if row["ok"]]
 
-    assert right == [*(one["id"] for one in RIGHT), "plain"]
+    assert right == [*(row["id"] for row in RIGHT), "plain"]
     assert (code, document["ok"], document["n_wrong"]) == (2, False, len(FAULTS) + 1)
     assert document["dataset"]["without_mutation"] == ["plain"]
     assert f"{len(document['rows'])} rows, {len(FAULTS) + 1} wrong" in words
@@ -200,7 +200,7 @@ def test_reasons_say_what_programs_may_not(hostile):
 
 def test_programs_see_neither_secrets_of_others_nor_files(hostile):
     _, document, _ = hostile
-    (spies,) = (one for one in document["rows"] if one["id"] == "spies")
+    (spies,) = (row for row in document["rows"] if row["id"] == "spies")
 
     assert SECRET not in json.dumps(document)
     if document["isolation"]["hides_files"]:  # older kernels cannot
@@ -273,7 +273,9 @@ def test_mistakes_of_the_command_line_are_told_together():
 def servers(parent):
     """Those that a command has begun, to execute programs."""
     return [
-        one for one, words, above in processes() if b"server.main()" in words and above == parent
+        process
+        for process, words, above in processes()
+        if b"server.main()" in words and above == parent
     ]
 
 
@@ -284,8 +286,8 @@ def orphans():
     which file it is, nobody else may read of one that keeps its memory from its programs.
     """
     return [
-        one
-        for one, words, above in processes()
+        process
+        for process, words, above in processes()
         if b"server.main()" in words and f"{ROOT}/".encode() in words and not is_ours(above)
     ]
 
@@ -293,9 +295,9 @@ def orphans():
 def none_is_left():
     """Another test may have killed what had begun some just now: these end by themselves."""
     until_s = time.monotonic() + PATIENCE_S
-    while (found := orphans()) and time.monotonic() < until_s:
+    while (left := orphans()) and time.monotonic() < until_s:
         time.sleep(0.05)
-    return not found
+    return not left
 
 
 def is_ours(process):
@@ -318,9 +320,9 @@ def test_outputs_of_the_shipped_problems_are_literals_of_many_types():
     rows = [json.loads(line) for line in (ROOT / SHIPPED_FILE).read_text().splitlines()]
     outputs = [
         text
-        for one in rows
+        for row in rows
         for column in ("output", "mutated_output")
-        for text in ([one[column]] if isinstance(one[column], str) else one[column])
+        for text in ([row[column]] if isinstance(row[column], str) else row[column])
     ]
 
     assert all(map(is_literal, outputs))

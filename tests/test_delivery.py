@@ -201,13 +201,13 @@ def test_a_store_that_stands_still_holds_no_other_one_up(deliver, tmp_path):
 
 
 def test_memory_is_bounded_and_said_once(deliver):
-    told: list[ArtifactError] = []
+    errors: list[ArtifactError] = []
     silent = SilentStore()
-    delivery = deliver(silent, memory_bytes=1000, on_full=told.append)
+    delivery = deliver(silent, memory_bytes=1000, on_full=errors.append)
     for number in range(15):
         delivery.send(str(number), b"x" * 100)
 
-    (error,) = told
+    (error,) = errors
     assert "wait for s3://bucket/" in error.message
     assert error.hints == (Problem.of("Give {output_dir}, too, where artifacts can wait."),)
     assert error.exit_code == 4
@@ -219,23 +219,23 @@ def test_memory_is_bounded_and_said_once(deliver):
 
 
 def test_what_has_arrived_takes_no_memory(deliver):
-    told: list[ArtifactError] = []
+    errors: list[ArtifactError] = []
     store = Store(is_up=True)
-    delivery = deliver(store, memory_bytes=1000, on_full=told.append)
+    delivery = deliver(store, memory_bytes=1000, on_full=errors.append)
     for number in range(50):
         delivery.send(str(number), b"x" * 100)
         assert delivery.settle() is None
 
-    assert told == []
+    assert errors == []
 
 
 class TestBacking:
     """With a folder, what a bucket does not take waits there."""
 
     def test_it_takes_no_memory_and_arrives_as_it_was(self, deliver, tmp_path):
-        told: list[ArtifactError] = []
+        errors: list[ArtifactError] = []
         silent, folder = SilentStore(), FolderStore(str(tmp_path))
-        delivery = deliver(folder, silent, backing=folder, memory_bytes=1000, on_full=told.append)
+        delivery = deliver(folder, silent, backing=folder, memory_bytes=1000, on_full=errors.append)
         bodies = {str(number): bytes([number]) * 500 for number in range(30)}
         for number, body in bodies.items():
             delivery.send(number, body)
@@ -243,7 +243,7 @@ class TestBacking:
         silent.up.set()
 
         assert delivery.settle() is None
-        assert (told, silent.kept) == ([], bodies)
+        assert (errors, silent.kept) == ([], bodies)
 
     @pytest.fixture
     def silent(self, deliver, tmp_path):
@@ -287,8 +287,8 @@ class TestWhoWrites:
         # More than a folder has writers.
         sent = [workers.submit(partial(delivery.send, str(number), b"mine")) for number in range(6)]
 
-        for one in sent:
-            one.result(PATIENCE_S)
+        for write in sent:
+            write.result(PATIENCE_S)
         wait_until(lambda: len(bucket.kept) == 6)
         assert hanging.kept == {}
         hanging.up.set()

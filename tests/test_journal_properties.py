@@ -93,20 +93,20 @@ def test_an_answer_comes_back_as_it_was(completion):
 
 
 @given(attempts)
-def test_an_attempt_comes_back_as_it_was(found):
-    entry = FailedAttemptEntry(key=CallKey(role="judge", index=1), attempt=found)
+def test_an_attempt_comes_back_as_it_was(attempt):
+    entry = FailedAttemptEntry(key=CallKey(role="judge", index=1), attempt=attempt)
 
     assert convert(json.loads(json.dumps(plain(entry))), JournalEntry) == entry
 
 
 @relaxed
-@given(found=entries, at=st.integers(0, 10**6), what=st.binary(max_size=40), cut=st.booleans())
-def test_only_whole_entries_that_were_written_are_read(tmp_path_factory, found, at, what, cut):
+@given(written=entries, at=st.integers(0, 10**6), what=st.binary(max_size=40), cut=st.booleans())
+def test_only_whole_entries_that_were_written_are_read(tmp_path_factory, written, at, what, cut):
     """Bytes are overwritten somewhere, or the file ends there."""
     folder = tmp_path_factory.mktemp("journal")
     journals = FolderJournals(str(folder))
     journal = journals.create(RUN_ID, "")
-    for entry in (HEADER, *found):
+    for entry in (HEADER, *written):
         journal.append(entry)
     journal.close()
     (path,) = folder.rglob(f"{RUN_ID}.jsonl")
@@ -120,31 +120,31 @@ def test_only_whole_entries_that_were_written_are_read(tmp_path_factory, found, 
     except UsageError:
         assert path.read_bytes() == damaged
         return
-    kept = [dict(entry) for entry in again.entries]
+    entries = [dict(entry) for entry in again.entries]
     again.close()
-    written = [HEADER, *found]
-    assert kept[0] == HEADER
-    assert [entry for entry in kept if entry not in written] == []
-    if len(kept) < len(written):
+    whole = [HEADER, *written]
+    assert entries[0] == HEADER
+    assert [entry for entry in entries if entry not in whole] == []
+    if len(entries) < len(whole):
         missing = cut and damaged.endswith(b"\n")
         assert again.repairs or missing
     reopened = journals.open(RUN_ID)
-    assert [dict(entry) for entry in reopened.entries] == kept
+    assert [dict(entry) for entry in reopened.entries] == entries
     reopened.close()
 
 
 @given(st.lists(st.dictionaries(words, json_values, max_size=5), max_size=5))
-def test_entries_that_tell_nothing_are_counted_and_do_no_harm(found):
-    replay_log = ReplayLog([HEADER, *found])
+def test_entries_that_tell_nothing_are_counted_and_do_no_harm(odd_entries):
+    replay_log = ReplayLog([HEADER, *odd_entries])
 
     assert replay_log.n_answers == 0
     assert replay_log.header.run_id == RUN_ID
 
 
 @pytest.mark.parametrize("kind", ["answered", "failed", "asked", "process", "notice", "end"])
-@given(rest=st.dictionaries(st.sampled_from(["key", "at", "turns", "text"]), json_values))
-def test_an_entry_of_a_known_kind_with_odd_contents_is_left_out(kind, rest):
-    replay_log = ReplayLog([HEADER, {"kind": kind, **rest}])
+@given(fields=st.dictionaries(st.sampled_from(["key", "at", "turns", "text"]), json_values))
+def test_an_entry_of_a_known_kind_with_odd_contents_is_left_out(kind, fields):
+    replay_log = ReplayLog([HEADER, {"kind": kind, **fields}])
 
     assert replay_log.n_answers == 0
 
@@ -225,7 +225,7 @@ def test_a_process_that_ended_in_the_middle_of_a_call_may_have_paid_for_it():
 
 
 @pytest.mark.parametrize(
-    ("found", "seconds"),
+    ("later", "seconds"),
     [
         ([asked(1), asked(2), asked(3)], [1, 2, 3]),
         ([asked(1), asked(2), ANSWERED], [1]),
@@ -249,7 +249,7 @@ def test_a_process_that_ended_in_the_middle_of_a_call_may_have_paid_for_it():
         "first note not kept",
     ],
 )
-def test_every_process_that_ended_in_the_middle_of_a_call_counts(found, seconds):
-    lost = ReplayLog([HEADER, *found]).failed_attempts("tutor")
+def test_every_process_that_ended_in_the_middle_of_a_call_counts(later, seconds):
+    lost = ReplayLog([HEADER, *later]).failed_attempts("tutor")
 
     assert sorted(attempt.started_at.second for attempt in lost) == seconds

@@ -43,12 +43,12 @@ def test_what_python_prints_is_read_back_as_equal(value):
 
 @given(VALUES, VALUES)
 def test_comparing_is_symmetric_and_follows_python_where_it_knows_no_better(left, right):
-    found = compare(left, right)
+    comparison = compare(left, right)
 
-    assert found == compare(right, left)
+    assert comparison == compare(right, left)
     if "True" not in repr((left, right)) and "False" not in repr((left, right)):
         assume("nan" not in repr((left, right)))
-        assert (found == "equal") == (left == right)
+        assert (comparison == "equal") == (left == right)
 
 
 @given(st.text())
@@ -88,21 +88,22 @@ DIFFERENT = [
 
 
 @pytest.mark.parametrize(
-    ("found", "pairs"), [("equal", EQUAL), ("shape_mismatch", SHAPES), ("different", DIFFERENT)]
+    ("comparison", "pairs"),
+    [("equal", EQUAL), ("shape_mismatch", SHAPES), ("different", DIFFERENT)],
 )
-def test_values_are_compared_by_what_they_are(found, pairs):
+def test_values_are_compared_by_what_they_are(comparison, pairs):
     compared = [(*pair, compare(*map(parse_literal, pair))) for pair in pairs]
 
-    assert compared == [(*pair, found) for pair in pairs]
+    assert compared == [(*pair, comparison) for pair in pairs]
 
 
 def test_an_answer_may_be_an_assertion_or_a_literal():
-    said = [
+    texts = [
         *["assert f(x=[(1, 2)]) == 5", "f(1) == 5", "5", "  assert f(')') == 5  # done"],
         *["assert f() == 5, 'a message'", "assert f(\n  1\n) == (\n  5\n)", "5;"],
     ]
 
-    assert [parse_answer(one) for one in said] == [5] * len(said)
+    assert [parse_answer(text) for text in texts] == [5] * len(texts)
 
 
 NONE = [
@@ -153,14 +154,14 @@ def test_what_is_no_literal_is_told_so_and_nothing_is_evaluated(text):
 
 def test_as_deep_as_python_itself_reads_is_read_in_any_thread():
     deep = "[" * 199 + "0" + "]" * 199
-    found = []
+    comparisons: list[str] = []
     thread = threading.Thread(
-        target=lambda: found.append(compare(parse_literal(deep), parse_literal(deep)))
+        target=lambda: comparisons.append(compare(parse_literal(deep), parse_literal(deep)))
     )
     thread.start()
     thread.join()
 
-    assert found == ["equal"]
+    assert comparisons == ["equal"]
     assert compare(parse_literal(deep), parse_literal(deep.replace("0", "1"))) == "different"
 
 

@@ -103,9 +103,9 @@ def test_an_interrupted_run_goes_on_from_the_bucket(service, bucket, moto_url, h
     assert_valid("run", outcome.document)
     assert comparable(outcome.document) == comparable(whole)
     assert bodies(service).total() == expected.total() - 9
-    kept = Counter(key.split("/")[2] for key in keys())
+    n_files = Counter(key.split("/")[2] for key in keys())
     # Five turns, five verdicts, and the closing one.
-    assert (kept["raw"], kept["curated"]) == (11, 1)
+    assert (n_files["raw"], n_files["curated"]) == (11, 1)
     service.reset()
     assert run(*again, env=env).stdout == outcome.stdout
     assert service.requests == []
@@ -119,14 +119,14 @@ def test_folder_and_bucket_know_the_same_run(service, bucket, moto_url, tmp_path
     folder, there = ("--output-dir", str(tmp_path)), ("--s3-bucket", name)
     cut(service, env, *words, *folder, calls=3, number=signal.SIGKILL)
     service.reset()
-    both = run(*words, *folder, *there, "--resume", env=env)
-    assert both.exit_code == 0
+    whole = run(*words, *folder, *there, "--resume", env=env)
+    assert whole.exit_code == 0
     assert len([key for key in keys() if key.startswith("raw/")]) == 6
     service.reset()
     alone = played(*words, *there, "--resume", env=env)
 
-    assert comparable(alone.document) == comparable(both.document)
-    assert alone.document["run_id"] == both.document["run_id"]
+    assert comparable(alone.document) == comparable(whole.document)
+    assert alone.document["run_id"] == whole.document["run_id"]
     assert service.requests == []
 
 

@@ -112,7 +112,7 @@ class TestDamage:
         outcome = played("resume", path.stem, "--output-dir", str(tmp_path), env=env)
         assert outcome.exit_code == 0, outcome.document["error"]
         assert outcome.document["judge"]["judged_turns"] == 3
-        assert Counter(one.role for one in service.requests) == {"judge": 2, "tutor": 1}
+        assert Counter(request.role for request in service.requests) == {"judge": 2, "tutor": 1}
 
     @pytest.mark.parametrize("left", daily(["nothing", "half a line", "a changed line"], first=2))
     def test_a_run_whose_first_process_is_not_told_has_the_turns_it_began_with(
@@ -120,8 +120,10 @@ class TestDamage:
     ):
         path = journal(tmp_path)
         first, second, *_ = path.read_bytes().splitlines(keepends=True)
-        kept = {"nothing": b"", "half a line": second[:20], "a changed line": b"7" + second}[left]
-        path.write_bytes(first + kept)
+        second_line = {"nothing": b"", "half a line": second[:20], "a changed line": b"7" + second}[
+            left
+        ]
+        path.write_bytes(first + second_line)
         outcome = cut(played)
 
         assert (outcome.exit_code, outcome.document["n_turns"]) == (0, 3)
@@ -158,8 +160,8 @@ class TestDamage:
         env = account_of(service)
         words = ("--model", TUTOR, "--prompt", "Why is the sky blue?", "--judge-model", JUDGE)
         played(*words, "--turns", "2", "--output-dir", str(other), env=env)
-        own, foreign = path.read_bytes().splitlines(), journal(other).read_bytes().splitlines()
-        path.write_bytes(b"\n".join([*own[:2], *foreign[2:]]) + b"\n")
+        lines, foreign = path.read_bytes().splitlines(), journal(other).read_bytes().splitlines()
+        path.write_bytes(b"\n".join([*lines[:2], *foreign[2:]]) + b"\n")
         service.reset()
         outcome = cut()
 
@@ -202,7 +204,8 @@ class TestDamage:
         done = subprocess.run(
             ["bash", "-c", script, "bash", sys.executable, "-m", "cli", *words, *store],
             cwd=ROOT,
-            env=env,
+            # Python would cut off the modules that it caches, too.
+            env={**env, "PYTHONDONTWRITEBYTECODE": "1"},
             capture_output=True,
             check=False,
         )
