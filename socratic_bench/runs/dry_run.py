@@ -14,10 +14,13 @@ from msgspec import Struct, field
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.catalogue.cache_pricing import PrefixCache
 from socratic_bench.documents.dry_run import DryRunDocument, Expectation, Forecast, Sent
+from socratic_bench.emulator.simulation import cache_minimum
 from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.judging.judge import Judge
 from socratic_bench.judging.jury import Jury, jury_of
+from socratic_bench.models.bedrock.account import count_tokens
 from socratic_bench.models.bedrock.capabilities import ObservedCapabilities, Options
+from socratic_bench.models.bedrock.session import configured_endpoint, is_aws
 from socratic_bench.models.providers import load_provider
 from socratic_bench.ports.benchmark import EpisodeResult, Length, PlayItem
 from socratic_bench.ports.provider import Model
@@ -163,8 +166,6 @@ class Forecaster:
         """Have the service count the largest request of each new model; returns whether it did."""
         if config.offline or config.provider != BEDROCK:
             return False
-        from socratic_bench.models.bedrock.account import count_tokens
-
         place = _account(config)
         new = {
             name: model
@@ -204,8 +205,6 @@ def _foreign_endpoint(config: RunConfig) -> str | None:
     """The URL of an endpoint that is not AWS's own, and so may be an emulator."""
     if config.offline or config.provider != BEDROCK:
         return None
-    from socratic_bench.models.bedrock.session import configured_endpoint, is_aws
-
     url = configured_endpoint(config.region or OFFLINE_REGION)
     return url if url and not is_aws(url) else None
 
@@ -255,7 +254,7 @@ def simulate(
                 event_queue=event_queue,
                 latency_models=emulation.latency_models if emulation else ASSUMED[length],
                 cost_limit=cost_limit,
-                cache_minimum=_emulated_minimum(model_id) if emulation else None,
+                cache_minimum=cache_minimum(model_id) if emulation else None,
                 cache=PrefixCache(prefixes(model_id)),
                 seen=ObservedCapabilities(model_id),
             )
@@ -426,12 +425,6 @@ def _play_episode(
     if context.judging and context.judging.is_over_budget:
         return EpisodeResult(end_reason="budget"), None
     return episode_result, refusal
-
-
-def _emulated_minimum(model_id: str) -> int:
-    from socratic_bench.emulator.simulation import cache_minimum
-
-    return cache_minimum(model_id)
 
 
 def _simulated_judging(

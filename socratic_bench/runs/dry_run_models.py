@@ -1,4 +1,4 @@
-"""What a model is expected to reply: an emulator's is known, any other's is assumed."""
+"""The models of a dry run: they send nothing, and reply as is expected of the real ones."""
 
 import json
 from collections import defaultdict
@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from socratic_bench.catalogue.cache_pricing import PrefixCache, PromptBlock
 from socratic_bench.catalogue.models import Capabilities
+from socratic_bench.emulator.simulation import answer, refusal
 from socratic_bench.models.bedrock.capabilities import (
     ObservedCapabilities,
     Options,
@@ -18,6 +19,7 @@ from socratic_bench.models.bedrock.capabilities import (
     dropped_field,
 )
 from socratic_bench.models.bedrock.converse import read_message
+from socratic_bench.models.bedrock.errors import error_kind_of_answer
 from socratic_bench.models.bedrock.request import (
     CHARACTERS_PER_TOKEN,
     Wire,
@@ -50,7 +52,7 @@ THINKING_SHARE = {"short": 0.1, "likely": 0.4, "long": 1.0}
 
 
 class ExpectedReply(Struct, frozen=True):
-    """A reply that is expected: what goes into the history, and what is billed for."""
+    """An expected reply: the message, and the tokens that are billed."""
 
     message: Message
     stop_reason: str
@@ -68,14 +70,12 @@ class ReplyModel(Protocol):
 
 
 class Emulated(Struct, frozen=True):
-    """The emulator's models: what they say follows from the request, so it is known."""
+    """A model of the emulator: what it replies follows from the request, and so is known."""
 
     model_id: str
     emulation: Emulation
 
     def refuses(self, shaped: ShapedRequest) -> ErrorKind | None:
-        from socratic_bench.emulator.simulation import refusal
-
         error = refusal(
             self.model_id,
             shaped.arguments,
@@ -85,20 +85,16 @@ class Emulated(Struct, frozen=True):
         )
         if error is None:
             return None
-        from socratic_bench.models.bedrock.errors import error_kind_of_answer
-
         return error_kind_of_answer(error.name, error.message, error.status, model_id=self.model_id)
 
     def reply(self, arguments: Wire, request: Request, key: CallKey) -> ExpectedReply:  # noqa: ARG002 -- port
-        from socratic_bench.emulator.simulation import answer
-
         response, output_tokens = answer(self.model_id, arguments)
         message, stop_reason = read_message(response)
         return ExpectedReply(message, stop_reason, output_tokens)
 
 
 class Expected(Struct, frozen=True):
-    """Any other model: what the benchmark expects of it, and a usual verdict."""
+    """Any other model: it replies as the benchmark expects, or with a usual verdict."""
 
     plan: Plan
     length: Length

@@ -6,11 +6,13 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
+from socratic_bench.catalogue.prices import PriceTable
 from socratic_bench.concurrency import ConnectionLimit, start_thread
 from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.models.adaptive_rate import RateNarrowed
+from socratic_bench.models.budget import SpendingLimit
 from socratic_bench.models.cancel import CancelToken
 from socratic_bench.models.context import CallServices
 from socratic_bench.models.prompt_cache import PromptCacheGate
@@ -18,10 +20,6 @@ from socratic_bench.models.providers import load_provider
 from socratic_bench.models.rate_limiter import RateTargets
 from socratic_bench.ports.provider import Provider
 from socratic_bench.settings import CoreConfig
-
-if TYPE_CHECKING:
-    from socratic_bench.catalogue.prices import PriceTable
-    from socratic_bench.models.budget import SpendingLimit
 
 Prepared = Any  # a provider's own, or the error that there is in place of it
 
@@ -46,7 +44,7 @@ class Services:
         *,
         monotonic_s: Callable[[], float] = time.monotonic,
         rate_targets: RateTargets | None = None,
-        spending: "SpendingLimit | None" = None,
+        spending: SpendingLimit | None = None,
         max_connections: int | None = None,
         on_narrowed: Callable[[RateNarrowed], None] | None = None,
     ) -> None:
