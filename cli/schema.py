@@ -18,8 +18,8 @@ def main(words: Sequence[str]) -> int:
     flags = parse_strictly(parser, words)
     documents = Documents(load_benchmark(flags.benchmark), RunConfig, SweepSettings)
     if flags.kind not in documents.kinds:
-        known = ", ".join(sorted(documents.kinds))
-        parser.error(f"{flags.benchmark} has no kind of document {flags.kind!r}: there is {known}")
+        kinds = ", ".join(sorted(documents.kinds))
+        parser.error(f"{flags.benchmark} has no kind of document {flags.kind!r}: there is {kinds}")
     return print_document(documents.schema(flags.kind))
 
 

@@ -193,8 +193,8 @@ def billed_tier(call: Completion, requested: PricingTier) -> PricingTier:
 
 def add_up(costs: Sequence[Cost | None]) -> Cost | None:
     """The sum; `None` if one of them is unknown."""
-    known = [cost for cost in costs if cost is not None]
-    return sum(known, Cost()) if len(known) == len(costs) else None
+    known_costs = [cost for cost in costs if cost is not None]
+    return sum(known_costs, Cost()) if len(known_costs) == len(costs) else None
 
 
 def attempt_usd(prices: ModelPrices | None, attempt: Attempt, tier: PricingTier) -> float | None:

@@ -48,8 +48,8 @@ def encode(value: Json, *, pretty: bool = False) -> bytes:
 
 def plain(value: object) -> Json:
     """A document, or a value in one, as plain JSON values; JSON that is written already stays."""
-    kept = (datetime, orjson.Fragment)
-    builtins = msgspec.to_builtins(value, builtin_types=kept, str_keys=True, enc_hook=_builtin)
+    unchanged = (datetime, orjson.Fragment)
+    builtins = msgspec.to_builtins(value, builtin_types=unchanged, str_keys=True, enc_hook=_builtin)
     values: Json = _spread(builtins)
     return values
 

@@ -67,7 +67,9 @@ class JudgeStatus(Struct, frozen=True, kw_only=True):
             return cls(status="uncalibrated", reasons=["no calibration was given"])
         newest_first = sorted(calibrations, key=lambda stored: stored.completed_at, reverse=True)
         statuses = [cls._by(judge, calibration) for calibration in newest_first]
-        return min(statuses, key=lambda one: (_BEST_FIRST.index(one.status), len(one.reasons)))
+        return min(
+            statuses, key=lambda status: (_BEST_FIRST.index(status.status), len(status.reasons))
+        )
 
     @classmethod
     def _by(cls, judge: JudgeIdentity, calibration: StoredCalibration) -> JudgeStatus:

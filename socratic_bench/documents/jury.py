@@ -148,7 +148,7 @@ class Agreement(Struct, frozen=True, kw_only=True):
 
 def round_scores(scores: Mapping[str, float] | None) -> dict[str, float] | None:
     """The scores as documents have them; `None` stays `None`."""
-    return None if scores is None else {name: round_score(one) for name, one in scores.items()}
+    return None if scores is None else {name: round_score(score) for name, score in scores.items()}
 
 
 def round_score(score: float) -> float:

@@ -189,7 +189,7 @@ class _Rewriting:
     def _object(self, node: Node) -> Node:
         """An object with all its keys, including those of fields that are spread into it."""
         keys: Node = {}
-        others: Any = node.get("additionalProperties", False)
+        additional: Any = node.get("additionalProperties", False)
         for name, inner in node["properties"].items():
             schema = self.rewrite(inner)
             if name == "kind":  # it is mostly a tag, which cannot have a description
@@ -199,17 +199,22 @@ class _Rewriting:
                 continue
             spread = self.rewrite(_target(schema, self._defs)) if "$ref" in schema else schema
             keys.update(spread.get("properties", {}))
-            others = spread.get("additionalProperties") or others
+            additional = spread.get("additionalProperties") or additional
         required = [*keys] if self._all_required else node["required"]
-        return {**node, "properties": keys, "required": required, "additionalProperties": others}
+        return {
+            **node,
+            "properties": keys,
+            "required": required,
+            "additionalProperties": additional,
+        }
 
     def _with_fixed_keys(self, mark: str | Sequence[str], node: Node) -> Node:
         value = self.rewrite(node["additionalProperties"])
         names = KEYS[mark](self._parts) if isinstance(mark, str) else [*mark]
         properties = dict.fromkeys(names, value)
         if mark == "tested and others":
-            known = next(form for form in value["anyOf"] if "$ref" in form)
-            properties[names[0]] = {"description": "of the model under test", **known}
+            reference = next(form for form in value["anyOf"] if "$ref" in form)
+            properties[names[0]] = {"description": "of the model under test", **reference}
         return {
             **node,
             "properties": properties,
@@ -220,8 +225,8 @@ class _Rewriting:
 
 def _without_null(node: Node) -> Node:
     forms = [form for form in node.get("anyOf", []) if form != {"type": "null"}]
-    others = {key: value for key, value in node.items() if key != "anyOf"}
-    return {**others, **forms[0]} if len(forms) == 1 else node
+    outside = {key: value for key, value in node.items() if key != "anyOf"}
+    return {**outside, **forms[0]} if len(forms) == 1 else node
 
 
 def _target(node: Node, defs: Mapping[str, Node]) -> Node:
