@@ -1,5 +1,6 @@
 """Which fields a scenario file has, and everything that can be wrong with them."""
 
+import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -124,8 +125,6 @@ def _unknown(values: Mapping[str, object], fields: Sequence[Field]) -> Iterator[
 
 
 def _suggestion(path: str, paths: set[str]) -> str:
-    import difflib
-
     places = {_leaf(other): other for other in sorted(paths)}
     if _leaf(path) in places:
         below = places[_leaf(path)].startswith("student.")
