@@ -1,7 +1,7 @@
 """What people see of a correction on stderr."""
 
 from socratic_bench.documents.calibration import Corrected, CorrectionDocument, Estimated
-from socratic_bench.statistics.quantiles import is_available
+from socratic_bench.statistics.intervals import is_available
 from socratic_bench.types import plural
 
 from .output import plain, say
@@ -27,7 +27,7 @@ def say_correction(document: CorrectionDocument) -> None:
         head = ("as judged", "corrected", "of labels")
         say(f"{'':{NAME_COLUMNS}s}" + "".join(f"{text:>{COLUMNS}s}" for text in head))
         for name, ways in one.figures.items():
-            cells = [_shown(cell) for cell in (ways.as_judged, ways.corrected, ways.of_labels)]
+            cells = [_shown(cell) for cell in (ways.judge_mean, ways.corrected, ways.label_mean)]
             say(f"{plain(name)[:NAME_COLUMNS]:{NAME_COLUMNS}s}" + "".join(cells))
     for one in document.models:
         for name, ways in one.figures.items():

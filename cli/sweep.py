@@ -45,7 +45,7 @@ def asked_of(flags: Flags, problems: "Sequence[Words]") -> "SweepRequest":
     """The sweep that flags and their plan ask for. Raises `UsageError` with these problems and all
     others.
     """
-    from socratic_bench.statistics.quantiles import is_available
+    from socratic_bench.statistics.intervals import is_available
     from socratic_bench.studies.sweep.checking import check
     from socratic_bench.studies.sweep.request import read_sweep
 
@@ -95,7 +95,7 @@ def _perform(asked: "SweepRequest", flags: Flags, cancel_token: "CancelToken") -
 
 def told(result: "SweepResult") -> "tuple[SweepDocument, int]":
     """What is printed of a sweep, and its exit code."""
-    from socratic_bench.statistics.quantiles import is_available
+    from socratic_bench.statistics.intervals import is_available
     from socratic_bench.studies.sweep.document import document_of, exit_code
 
     if result.error is not None:

@@ -5,11 +5,23 @@ import re
 
 import pytest
 
-from socratic_bench.statistics.bands import band, errors
-from socratic_bench.statistics.clusters import Clustered, clustered, parts
 from socratic_bench.statistics.differences import holm, paired_p, smallest_seen
-from socratic_bench.statistics.intervals import t_interval, wilson_interval
-from socratic_bench.statistics.survival import Step, Time, curve, median, restricted_mean
+from socratic_bench.statistics.intervals import (
+    Clustered,
+    clustered,
+    parts,
+    t_interval,
+    wilson_interval,
+)
+from socratic_bench.statistics.survival import (
+    Step,
+    Time,
+    band,
+    curve,
+    errors,
+    median,
+    restricted_mean,
+)
 from tests.command import ROOT
 
 ORACLES = json.loads((ROOT / "tests" / "data" / "oracles.json").read_bytes())

@@ -9,11 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from socratic_bench.statistics.bootstrap_t import bootstrap_t
-from socratic_bench.statistics.clusters import Clustered, clustered, parts
-from socratic_bench.statistics.intervals import runs_to_halve, t_interval, wilson_interval
-from socratic_bench.statistics.mixture import mixture
-from socratic_bench.statistics.quantiles import t_point
+from socratic_bench.statistics.bootstrap import bootstrap_t
+from socratic_bench.statistics.intervals import (
+    Clustered,
+    clustered,
+    mixture,
+    parts,
+    runs_to_halve,
+    t_interval,
+    t_point,
+    wilson_interval,
+)
 
 EXACT = {"rel": 1e-9, "abs": 1e-9}
 BALANCED = [[7.5, 8.0], [9.0, 9.5], [4.0, 5.5], [8.5, 8.0], [6.0, 7.0]]

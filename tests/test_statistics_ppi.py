@@ -7,8 +7,8 @@ from socratic_bench.statistics.ppi import (
     Judged,
     Labelled,
     Uncorrectable,
-    corrected_mean,
-    corrected_rate,
+    correct_mean,
+    correct_rate,
 )
 from socratic_bench.studies.calibrate.corrections import Values, three_ways
 
@@ -30,15 +30,15 @@ def sampled(n_labelled, noise, seed=5):
 
 
 def test_lambda_is_1_below_80_labelled_dialogues_and_fitted_from_there_on():
-    assert corrected_mean(*sampled(79, 2.0)[:2]).tuning == 1
-    fitted = corrected_mean(*sampled(80, 2.0)[:2]).tuning
+    assert correct_mean(*sampled(79, 2.0)[:2]).tuning == 1
+    fitted = correct_mean(*sampled(80, 2.0)[:2]).tuning
     assert 0 < fitted < 1
-    assert corrected_mean(*sampled(80, 0.01)[:2]).tuning > 0.5
+    assert correct_mean(*sampled(80, 0.01)[:2]).tuning > 0.5
 
 
 def test_the_fitted_lambda_has_the_least_error():
     judged, labelled, judge, true = sampled(100, 1.5)
-    found = corrected_mean(judged, labelled)
+    found = correct_mean(judged, labelled)
     of_label = np.zeros(N_CLUSTERS)
     of_label[:100] = (true[:100] - true[:100].mean()).sum(axis=1) / (100 * N_OF_EACH)
     shift = (judge - judge.mean()).sum(axis=1) / judge.size
@@ -71,7 +71,7 @@ GOOD = {(1, 1): 9, (0, 1): 1, (1, 0): 2, (0, 0): 8}
 def test_a_rate_by_sensitivity_and_specificity(rate, value):
     n_yes = round(100 * rate)
     judged = [Judged(n % 20, float(n < n_yes)) for n in range(100)]
-    found = corrected_rate(judged, labels_of(GOOD))
+    found = correct_rate(judged, labels_of(GOOD))
     assert found.value == pytest.approx(value)
 
 
@@ -92,7 +92,7 @@ def test_what_cannot_be_is_null_with_its_reason(n_yes, table, reason):
     found = three_ways(values).corrected
     assert (found.value, found.low, found.high) == (None, None, None)
     assert reason in found.reason
-    raw = corrected_rate(judged, labelled)
+    raw = correct_rate(judged, labelled)
     assert isinstance(raw, Uncorrectable) or not 0 <= raw.value <= 1
 
 

@@ -26,8 +26,7 @@ from socratic_bench.statistics.bootstrap import (  # noqa: E402
     SurvivalLimits,
     survival_limits,
 )
-from socratic_bench.statistics.intervals import Interval  # noqa: E402
-from socratic_bench.statistics.mixture import mixture  # noqa: E402
+from socratic_bench.statistics.intervals import Interval, mixture  # noqa: E402
 from socratic_bench.statistics.survival import Time  # noqa: E402
 from socratic_bench.studies.sweep.means import LEAST_APART, interval_of  # noqa: E402
 

@@ -29,15 +29,15 @@ from pages import SEED, hold, tell
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from socratic_bench.statistics import rater_pairs  # noqa: E402
-from socratic_bench.statistics.jackknife import jackknifed  # noqa: E402
+from socratic_bench.statistics import agreement  # noqa: E402
+from socratic_bench.statistics.intervals import jackknifed  # noqa: E402
 from socratic_bench.statistics.ppi import (  # noqa: E402
     Estimate,
     Judged,
     Labelled,
-    as_judged,
-    corrected_mean,
-    corrected_rate,
+    correct_mean,
+    correct_rate,
+    judge_mean,
 )
 from socratic_bench.studies.calibrate.figures import deviation_interval  # noqa: E402
 from tests.command import run  # noqa: E402
@@ -88,12 +88,12 @@ def known_judges() -> Iterator[str]:
                 [*zip(*rows, strict=True)]
                 for rows in zip(judge.tolist(), label.tolist(), strict=True)
             ]
-            mean = jackknifed(clusters, rater_pairs.bias).interval()
+            mean = jackknifed(clusters, agreement.bias).interval()
             spread = deviation_interval(clusters)
             held += mean.low <= truth[0] <= mean.high, spread.low <= truth[1] <= spread.high
             shuffled = dice.permutation(label.ravel()).tolist()
             by_chance.append(
-                rater_pairs.weighted_kappa([*zip(judge.ravel().tolist(), shuffled, strict=True)])
+                agreement.weighted_kappa([*zip(judge.ravel().tolist(), shuffled, strict=True)])
             )
         shares = held / N_TRIALS
         name = f"bias {bias:+g}, noise {noise:g}"
@@ -149,7 +149,7 @@ def trial(folder: Path, number: int) -> dict:
 def gap(document: Mapping, name: str) -> float:
     """How far the command's figures are from the library's."""
     found, clusters = document["dimensions"][name], by_dialogue(document, name)
-    mean, spread = jackknifed(clusters, rater_pairs.bias), deviation_interval(clusters)
+    mean, spread = jackknifed(clusters, agreement.bias), deviation_interval(clusters)
     return max(
         abs(found["bias"]["value"] - mean.value),
         abs(found["bias"]["low"] - mean.interval().low),
@@ -217,13 +217,13 @@ def corrected() -> Iterator[str]:
                 is_drawn, chance = draw(dice, judge, n / N_JUDGED)
                 places = [*zip(*np.nonzero(chosen & is_drawn), strict=True)]
                 parts = pieces(judge, label, places, chance)
-                bare = corrected_mean(parts["judged"], parts["bare"])
+                bare = correct_mean(parts["judged"], parts["bare"])
                 moved.append(bare.value - truth[0])
-                rate = corrected_rate(parts["judged_low"], parts["labelled_low"])
+                rate = correct_rate(parts["judged_low"], parts["labelled_low"])
                 n_rates += isinstance(rate, Estimate)
                 held += (
-                    holds(as_judged(parts["judged"]), truth[0]),
-                    holds(corrected_mean(parts["judged"], parts["labelled"]), truth[0]),
+                    holds(judge_mean(parts["judged"]), truth[0]),
+                    holds(correct_mean(parts["judged"], parts["labelled"]), truth[0]),
                     holds(bare, truth[0]),
                     isinstance(rate, Estimate) and holds(rate, truth[1]),
                 )

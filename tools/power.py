@@ -30,8 +30,8 @@ from coverage import (  # the file beside this one
 from pages import MISSED, tell
 
 from socratic_bench.statistics.bootstrap import Limits, survival_difference_limits
-from socratic_bench.statistics.clusters import Clustered, clustered
 from socratic_bench.statistics.differences import ALPHA, holm, paired_p, smallest_seen
+from socratic_bench.statistics.intervals import Clustered, clustered
 from socratic_bench.statistics.survival import Time
 
 N_TRIALS, N_DRAWN, N_TRUTH, N_TIMES, BATCH = 10_000, 2_000, 40_000, 200_000, 250

@@ -1,6 +1,6 @@
-"""What repeated runs say, and how far it can be trusted: arithmetic on plain numbers.
+"""Statistics of repeated runs, as functions of plain numbers.
 
-Runs are clustered: those of one sample (the same opening, say) are more alike than those of
-several. The extra `stats` is needed by `quantiles`, `bootstrap` and `bootstrap_t` (scipy, and numpy
-with it), and by `agreement` (krippendorff).
+Runs come in clusters: those of one scenario, say, are more alike than those of several. The extra
+`stats` is needed for p values and powers (`intervals`: scipy), resampling (`bootstrap`: numpy) and
+Krippendorff's alpha (`agreement`).
 """

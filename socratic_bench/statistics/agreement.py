@@ -1,8 +1,12 @@
 """How far several raters agree on the same units: chance-corrected, and in points of the scale."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import combinations
+from math import fsum, sqrt
 from statistics import fmean
+
+from msgspec import Struct
 
 Ratings = Sequence[Sequence[float | None]]  # by rater, then by unit; `None` where one gave none
 NO_ALPHA = (
@@ -43,8 +47,157 @@ def absolute_error(ratings: Ratings) -> float | None:
     `None` where no two have rated one.
     """
     pairs = [
-        abs(one - other)
+        abs(first - second)
         for unit in zip(*ratings, strict=True)
-        for one, other in combinations([value for value in unit if value is not None], 2)
+        for first, second in combinations([value for value in unit if value is not None], 2)
     ]
     return fmean(pairs) if pairs else None
+
+
+Pairs = Sequence[tuple[float, float]]
+
+
+def mean_absolute_error(pairs: Pairs) -> float | None:
+    return fsum(abs(first - second) for first, second in pairs) / len(pairs) if pairs else None
+
+
+def bias(pairs: Pairs) -> float | None:
+    """The mean of the first less the second."""
+    return fsum(first - second for first, second in pairs) / len(pairs) if pairs else None
+
+
+def deviation(pairs: Pairs) -> float | None:
+    """The standard deviation of the first less the second; `None` for fewer than two."""
+    if len(pairs) < 2:  # noqa: PLR2004 -- a deviation is of two or more
+        return None
+    errors = [first - second for first, second in pairs]
+    middle = fsum(errors) / len(errors)
+    return sqrt(fsum((error - middle) ** 2 for error in errors) / (len(errors) - 1))
+
+
+def weighted_kappa(pairs: Pairs) -> float | None:
+    """Cohen's kappa with quadratic weights (Cohen 1968, Psychological Bulletin 70: 213): one less
+    the mean squared difference over that of values paired at random. Of yes and no, as 1 and 0, it
+    is Cohen's kappa. `None` where both always say the same one thing.
+    """
+    if not pairs:
+        return None
+    n = len(pairs)
+    first, second = [value for value, _ in pairs], [other_value for _, other_value in pairs]
+    means = fsum(first) / n, fsum(second) / n
+    by_chance = (
+        fsum((value - means[0]) ** 2 for value in first) / n
+        + fsum((value - means[1]) ** 2 for value in second) / n
+        + (means[0] - means[1]) ** 2
+    )
+    if not by_chance:
+        return None
+    return 1 - fsum((value - other_value) ** 2 for value, other_value in pairs) / n / by_chance
+
+
+def ranks(values: Sequence[float]) -> list[float]:
+    """From 1; equal values share the mean of their ranks."""
+    order = sorted(range(len(values)), key=values.__getitem__)
+    values_ranks = [0.0] * len(values)
+    start = 0
+    while start < len(order):
+        end = start
+        while end + 1 < len(order) and values[order[end + 1]] == values[order[start]]:
+            end += 1
+        for at in order[start : end + 1]:
+            values_ranks[at] = (start + end) / 2 + 1
+        start = end + 1
+    return values_ranks
+
+
+def spearman(pairs: Pairs) -> float | None:
+    """The correlation of ranks; `None` where one of both never varies."""
+    if not pairs:
+        return None
+    first = ranks([value for value, _ in pairs])
+    second = ranks([other_value for _, other_value in pairs])
+    middle = (len(pairs) + 1) / 2
+    over = fsum((a - middle) * (b - middle) for a, b in zip(first, second, strict=True))
+    under = fsum((a - middle) ** 2 for a in first) * fsum((b - middle) ** 2 for b in second)
+    return over / sqrt(under) if under else None
+
+
+def macro_f1(pairs: Pairs) -> float | None:
+    """The mean, over all values that occur, of F1 with which the first finds the second's."""
+    classes = {value for pair in pairs for value in pair}
+    if not classes:
+        return None
+    scores = []
+    for value in classes:
+        n_shared = sum(first == second == value for first, second in pairs)
+        n_given = sum(first == value for first, _ in pairs) + sum(
+            second == value for _, second in pairs
+        )
+        scores.append(2 * n_shared / n_given)
+    return fsum(scores) / len(scores)
+
+
+Found = Sequence[tuple[float, bool]]
+
+
+class Counts(Struct, frozen=True, kw_only=True):
+    """Of yes-or-no labels and what a judge says to them."""
+
+    true_positives: int
+    judge_only: int
+    label_only: int
+    neither: int
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[bool, bool]]) -> "Counts":
+        """Of pairs of what the judge says and the label."""
+        answers = [*pairs]
+        return cls(
+            true_positives=sum(by_judge and by_label for by_judge, by_label in answers),
+            judge_only=sum(by_judge and not by_label for by_judge, by_label in answers),
+            label_only=sum(by_label and not by_judge for by_judge, by_label in answers),
+            neither=sum(not by_judge and not by_label for by_judge, by_label in answers),
+        )
+
+    @property
+    def precision(self) -> float | None:
+        return _share(self.true_positives, self.true_positives + self.judge_only)
+
+    @property
+    def recall(self) -> float | None:
+        """Also called sensitivity."""
+        return _share(self.true_positives, self.true_positives + self.label_only)
+
+    @property
+    def specificity(self) -> float | None:
+        return _share(self.neither, self.neither + self.judge_only)
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+def auc(quantities: Found) -> float | None:
+    """The share of pairs of a yes and a no in which the yes has the larger quantity, equal ones
+    counting half (Mann and Whitney 1947). `None` without both.
+    """
+    n_above, n_pairs = _pairs(quantities)
+    return n_above / n_pairs if n_pairs else None
+
+
+def auc_within(quantities: Iterable[tuple[Hashable, float, bool]]) -> float | None:
+    """The same over pairs of replies of one author alone, so that knowing authors tells nothing."""
+    groups: dict[Hashable, list[tuple[float, bool]]] = defaultdict(list)
+    for author, quantity, is_yes in quantities:
+        groups[author].append((quantity, is_yes))
+    counted = [_pairs(group) for group in groups.values()]
+    n_pairs = sum(n for _, n in counted)
+    return sum(n for n, _ in counted) / n_pairs if n_pairs else None
+
+
+def _pairs(quantities: Found) -> tuple[float, int]:
+    """How many pairs have the yes above, and how many there are."""
+    n_yes = sum(is_yes for _, is_yes in quantities)
+    ranked = ranks([quantity for quantity, _ in quantities])
+    of_yes = sum(rank for rank, (_, is_yes) in zip(ranked, quantities, strict=True) if is_yes)
+    return of_yes - n_yes * (n_yes + 1) / 2, n_yes * (len(quantities) - n_yes)

@@ -5,13 +5,21 @@ from functools import lru_cache
 from math import inf, isfinite
 from random import Random
 from statistics import NormalDist
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 from zlib import crc32
 
 from msgspec import Struct
 
-from socratic_bench.statistics.clusters import FEWEST
-from socratic_bench.statistics.quantiles import t_point
+from socratic_bench.statistics.intervals import (
+    FEWEST,
+    LEVEL,
+    NO_ERROR,
+    Clusters,
+    Interval,
+    clustered,
+    t_interval,
+    t_point,
+)
 from socratic_bench.statistics.survival import HALF, ROUNDING, Time
 
 if TYPE_CHECKING:
@@ -19,7 +27,8 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
-Clusters = Sequence[Sequence[Time]]
+
+TimeClusters = Sequence[Sequence[Time]]
 N_DRAWS = 1999  # so that a percentile is the value of a rank
 SEED = 1
 Value = TypeVar("Value")
@@ -40,7 +49,9 @@ class SurvivalLimits(Struct, frozen=True):
 UNKNOWN = Limits(None, None)
 
 
-def survival_limits(clusters: Clusters, horizon: float, n_draws: int = N_DRAWS) -> SurvivalLimits:
+def survival_limits(
+    clusters: TimeClusters, horizon: float, n_draws: int = N_DRAWS
+) -> SurvivalLimits:
     """Percentiles of the median and of the restricted mean over draws of whole clusters, with
     replacement: of one cluster less than there are, since draws of all would vary too little (Rao
     and Wu 1988, Journal of the American Statistical Association 83: 231). They are taken as far out
@@ -59,7 +70,7 @@ def survival_limits(clusters: Clusters, horizon: float, n_draws: int = N_DRAWS) 
 
 
 def survival_difference_limits(
-    first: Clusters, second: Clusters, horizon: float, n_draws: int = N_DRAWS
+    first: TimeClusters, second: TimeClusters, horizon: float, n_draws: int = N_DRAWS
 ) -> SurvivalLimits:
     """The same of the first's figures less the second's, whose clusters are the same ones, in the
     same order, and are drawn together. A draw in which neither median is reached may have had any
@@ -71,30 +82,30 @@ def survival_difference_limits(
 
     if not (_has_limits(first) and _has_limits(second)):
         return SurvivalLimits(UNKNOWN, UNKNOWN)
-    figures = (_figures(one, horizon, n_draws) for one in (first, second))
-    (medians, means), (others, other_means) = figures
+    figures = (_figures(clusters, horizon, n_draws) for clusters in (first, second))
+    (medians, means), (other_medians, other_means) = figures
     with np.errstate(invalid="ignore"):
-        apart = medians - others
+        apart = medians - other_medians
     lows, highs = (np.where(np.isnan(apart), any_, apart) for any_ in (-inf, inf))
     means, rank = means - other_means, _rank(len(first), n_draws)
     return SurvivalLimits(_limits(lows, highs, rank), _limits(means, means, rank))
 
 
-def _has_limits(clusters: Clusters) -> bool:
-    return len(clusters) >= FEWEST and any(one.is_event for times in clusters for one in times)
+def _has_limits(clusters: TimeClusters) -> bool:
+    return len(clusters) >= FEWEST and any(time.is_event for times in clusters for time in times)
 
 
-def _figures(clusters: Clusters, horizon: float, n_draws: int) -> tuple["Array", "Array"]:
+def _figures(clusters: TimeClusters, horizon: float, n_draws: int) -> tuple["Array", "Array"]:
     """Medians and restricted means, draw by draw."""
     import numpy as np
 
-    grid = np.array(sorted({one.at for times in clusters for one in times}))
+    grid = np.array(sorted({time.at for times in clusters for time in times}))
     events = np.array(
         [[sum(t.at == at and t.is_event for t in ts) for at in grid] for ts in clusters]
     )
     at_risk = np.array([[sum(t.at >= at for t in ts) for at in grid] for ts in clusters])
-    drawn = draws(len(clusters), len(clusters) - 1, n_draws)
-    shares = np.cumprod(1 - drawn @ events / np.maximum(drawn @ at_risk, 1), axis=1)
+    counts = draws(len(clusters), len(clusters) - 1, n_draws)
+    shares = np.cumprod(1 - counts @ events / np.maximum(counts @ at_risk, 1), axis=1)
     is_reached = shares <= HALF + ROUNDING
     medians = np.where(is_reached.any(axis=1), grid[is_reached.argmax(axis=1)], inf)
     widths = np.diff(np.minimum([*grid, inf], horizon))
@@ -106,7 +117,7 @@ def in_fixed_order(clusters: Sequence[Sequence[Value]]) -> list[Sequence[Value]]
     are the same, wherever these were read from. It is that of a checksum: ordered by size, the same
     draws would favour the same sizes in all samples.
     """
-    return sorted(clusters, key=lambda some: crc32(repr(sorted(map(repr, some))).encode()))
+    return sorted(clusters, key=lambda cluster: crc32(repr(sorted(map(repr, cluster))).encode()))
 
 
 @lru_cache(maxsize=64)
@@ -131,3 +142,48 @@ def _rank(n_clusters: int, n_draws: int) -> int:
 def _limits(lows: "Array", highs: "Array", rank: int) -> Limits:
     low, high = float(sorted(lows)[rank - 1]), float(sorted(highs)[-rank])
     return Limits(low if isfinite(low) else None, high if isfinite(high) else None)
+
+
+Method = Literal["t", "bootstrap-t"]
+# Of fewer clusters, draws of one of them alone are more than a limit leaves out.
+FEWEST_DRAWN = 4
+
+
+def mean_interval(clusters: Clusters, method: Method) -> Interval | None:
+    """By Student's t, or by `bootstrap_t`. Raises `ImportError` without scipy."""
+    return t_interval(clustered(clusters)) if method == "t" else bootstrap_t(clusters)
+
+
+def bootstrap_t(clusters: Clusters, n_draws: int = N_DRAWS) -> Interval | None:
+    """Student's t with points of its own distribution in these runs: whole clusters are drawn with
+    replacement, as many as there are, and each draw's deviation from the mean is told in that
+    draw's standard errors (Efron 1981, Canadian Journal of Statistics 9: 139; of clusters: Cameron,
+    Gelbach and Miller 2008, Review of Economics and Statistics 90: 414). A draw without scatter,
+    whose mean is another, lies infinitely far off: a limit may be infinite. `None` for a single
+    cluster; the same runs have the same limits.
+
+    Raises `ImportError` without numpy.
+    """
+    import numpy as np
+
+    mean = clustered(clusters)
+    if mean.error is None or len(clusters) < FEWEST:
+        return None
+    sizes = np.array([len(values) for values in clusters], dtype=float)
+    sums = np.array([sum(value - mean.mean for value in values) for values in clusters])
+    counts = draws(len(clusters), len(clusters), n_draws)
+    n = counts @ sizes
+    means = (counts @ sums) / n
+    squares = (counts * (sums - np.outer(means, sizes)) ** 2).sum(axis=1)
+    errors = np.sqrt(squares * len(clusters) / (len(clusters) - 1)) / n
+    means = np.where(np.abs(means) < NO_ERROR, 0.0, means)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        points = np.where(errors < NO_ERROR, np.where(means, means * inf, 0.0), means / errors)
+    ordered = np.sort(np.nan_to_num(points, nan=0.0, posinf=inf, neginf=-inf))
+    rank = round((n_draws + 1) * (1 - LEVEL) / 2)
+    if not mean.error:
+        return Interval(mean.mean, mean.mean)
+    return Interval(
+        mean.mean - float(ordered[-rank]) * mean.error,
+        mean.mean - float(ordered[rank - 1]) * mean.error,
+    )

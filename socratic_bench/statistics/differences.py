@@ -5,35 +5,34 @@ Every function raises `ImportError` without scipy, the extra `stats`, but for `h
 
 from collections.abc import Sequence
 
-from socratic_bench.statistics.clusters import Clustered
-from socratic_bench.statistics.quantiles import LEVEL, t_centre, t_share
+from socratic_bench.statistics.intervals import LEVEL, Clustered, t_centre, t_share
 
 ALPHA = 1 - LEVEL
 POWER = 0.8
 
 
-def paired_p(found: Clustered) -> float | None:
+def paired_p(difference: Clustered) -> float | None:
     """The two-sided p of no difference: Student's t on the differences of pairs, clustered, with a
     degree of freedom less than clusters. `None` for a single cluster.
 
     Where differences do not scatter at all there is no t: then it is that of the exact test which
     flips the signs of K clusters, 2 / 2^K (1 where the difference is 0).
     """
-    if found.error is None:
+    if difference.error is None:
         return None
-    if not found.error:
-        return 2.0 ** (1 - found.n_clusters) if found.mean else 1.0
-    return 2 * t_share(-abs(found.mean / found.error), found.n_clusters - 1)
+    if not difference.error:
+        return 2.0 ** (1 - difference.n_clusters) if difference.mean else 1.0
+    return 2 * t_share(-abs(difference.mean / difference.error), difference.n_clusters - 1)
 
 
-def smallest_seen(found: Clustered) -> float | None:
+def smallest_seen(difference: Clustered) -> float | None:
     """The true difference that a sample of this size and scatter finds in 80 % of cases, tested at
     5 % on two sides: that many standard errors give the noncentral t its power. `None` for a single
     cluster, or without scatter.
     """
-    if not found.error:
+    if not difference.error:
         return None
-    return found.error * t_centre(1 - POWER, found.n_clusters - 1)
+    return difference.error * t_centre(1 - POWER, difference.n_clusters - 1)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -49,19 +49,19 @@ class Estimate(Struct, frozen=True, kw_only=True):
         return t_limits(self.value, self.error, self.n_clusters, low, high)
 
 
-def as_judged(judged: Sequence[Judged]) -> Estimate:
+def judge_mean(judged: Sequence[Judged]) -> Estimate:
     """The judge's own mean."""
-    mean, influences = _mean((one.cluster, one.judge, one.weight) for one in judged)
+    mean, influences = _mean((turn.cluster, turn.judge, turn.weight) for turn in judged)
     return _estimate(mean, influences, len(influences))
 
 
-def of_labels(labelled: Sequence[Labelled]) -> Estimate:
+def label_mean(labelled: Sequence[Labelled]) -> Estimate:
     """The labels' mean."""
-    mean, influences = _mean((one.cluster, one.label, one.weight) for one in labelled)
+    mean, influences = _mean((turn.cluster, turn.label, turn.weight) for turn in labelled)
     return _estimate(mean, influences, len(influences))
 
 
-def corrected_mean(judged: Sequence[Judged], labelled: Sequence[Labelled]) -> Estimate:
+def correct_mean(judged: Sequence[Judged], labelled: Sequence[Labelled]) -> Estimate:
     """The labels' mean, moved by lambda times what the judge's mean over all turns is above its
     mean over the labelled ones (Angelopoulos, Duchi and Zrnic 2023, PPI++, arXiv 2311.01453, with
     weighted labels). Lambda is 1 below 80 labelled clusters, where fitting it costs coverage, and
@@ -70,9 +70,9 @@ def corrected_mean(judged: Sequence[Judged], labelled: Sequence[Labelled]) -> Es
     The error is that of the sum of both parts' influences by cluster, so that labels may be of the
     same dialogues as the verdicts.
     """
-    over_all, of_all = _mean((one.cluster, one.judge, one.weight) for one in judged)
-    label, of_label = _mean((one.cluster, one.label, one.weight) for one in labelled)
-    over_labelled, of_judge = _mean((one.cluster, one.judge, one.weight) for one in labelled)
+    over_all, of_all = _mean((turn.cluster, turn.judge, turn.weight) for turn in judged)
+    label, of_label = _mean((turn.cluster, turn.label, turn.weight) for turn in labelled)
+    over_labelled, of_judge = _mean((turn.cluster, turn.judge, turn.weight) for turn in labelled)
     shift = _sum((1, of_all), (-1, of_judge))
     n = len(of_label)
     tuning = _least_error(of_label, shift) if n >= TUNED_FROM else 1.0
@@ -90,49 +90,51 @@ class Uncorrectable(Struct, frozen=True):
     reason: str
 
 
-def corrected_rate(
+def correct_rate(
     judged: Sequence[Judged], labelled: Sequence[Labelled]
 ) -> Estimate | Uncorrectable:
     """A rate of yes by what the judge misses and what it makes up (Rogan and Gladen 1978, American
     Journal of Epidemiology 107: 71): (p + specificity - 1) / (sensitivity + specificity - 1), with
     the error by the delta method (Lee et al. 2025, arXiv 2511.21140), by cluster.
     """
-    yes = [one for one in labelled if one.label]
-    no = [one for one in labelled if not one.label]
+    yes = [turn for turn in labelled if turn.label]
+    no = [turn for turn in labelled if not turn.label]
     if not (yes and no):
         return Uncorrectable(f"All labels say {'yes' if yes else 'no'}.")
-    rate, of_rate = _mean((one.cluster, one.judge, one.weight) for one in judged)
-    found, of_found = _mean((one.cluster, one.judge, one.weight) for one in yes)
-    left, of_left = _mean((one.cluster, 1 - one.judge, one.weight) for one in no)
-    gain = found + left - 1
+    rate, of_rate = _mean((turn.cluster, turn.judge, turn.weight) for turn in judged)
+    sensitivity, of_sensitivity = _mean((turn.cluster, turn.judge, turn.weight) for turn in yes)
+    specificity, of_specificity = _mean((turn.cluster, 1 - turn.judge, turn.weight) for turn in no)
+    gain = sensitivity + specificity - 1
     if gain <= 0:
         return Uncorrectable(
-            f"Sensitivity ({found:.2f}) and specificity ({left:.2f}) come to no more than 1: the "
-            "judge tells nothing."
+            f"Sensitivity ({sensitivity:.2f}) and specificity ({specificity:.2f}) come to no more "
+            "than 1: the judge tells nothing."
         )
-    value = (rate + left - 1) / gain
-    influences = _sum((1 / gain, of_rate), ((1 - value) / gain, of_left), (-value / gain, of_found))
-    n = len({one.cluster for one in labelled})
+    value = (rate + specificity - 1) / gain
+    influences = _sum(
+        (1 / gain, of_rate), ((1 - value) / gain, of_specificity), (-value / gain, of_sensitivity)
+    )
+    n = len({turn.cluster for turn in labelled})
     return _estimate(value, influences, n)
 
 
 def _mean(values: Iterable[tuple[Hashable, float, float]]) -> tuple[float, Influences]:
     """The weighted mean of (cluster, value, weight), and by how much each cluster moves it."""
-    found = [*values]
-    whole = fsum(weight for *_, weight in found)
-    mean = fsum(value * weight for _, value, weight in found) / whole
+    rows = [*values]
+    whole = fsum(weight for *_, weight in rows)
+    mean = fsum(value * weight for _, value, weight in rows) / whole
     sums: dict[Hashable, list[float]] = defaultdict(list)
-    for cluster, value, weight in found:
+    for cluster, value, weight in rows:
         sums[cluster].append(weight * (value - mean) / whole)
     return mean, {cluster: fsum(parts) for cluster, parts in sums.items()}
 
 
 def _sum(*parts: tuple[float, Influences]) -> Influences:
-    found: dict[Hashable, float] = defaultdict(float)
+    total: dict[Hashable, float] = defaultdict(float)
     for factor, influences in parts:
         for cluster, value in influences.items():
-            found[cluster] += factor * value
-    return found
+            total[cluster] += factor * value
+    return total
 
 
 def _least_error(fixed: Influences, moved: Influences) -> float:
@@ -146,6 +148,6 @@ def _least_error(fixed: Influences, moved: Influences) -> float:
 def _estimate(
     value: float, influences: Influences, n: int, tuning: float | None = None
 ) -> Estimate:
-    squares = fsum(one**2 for one in influences.values())
+    squares = fsum(influence**2 for influence in influences.values())
     error = sqrt(squares * n / (n - 1)) if n > 1 else None
     return Estimate(value=value, error=error, n_clusters=n, tuning=tuning)

@@ -2,8 +2,11 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
+from math import exp, fsum, log, sqrt
 
 from msgspec import Struct
+
+from socratic_bench.statistics.intervals import FEWEST, NO_ERROR, Interval, t_point
 
 HALF = 0.5
 # What is left of a product of fractions that is 1/2 but for rounding counts as 1/2.
@@ -30,9 +33,9 @@ def curve(times: Sequence[Time]) -> tuple[Step, ...]:
     """
     steps: list[Step] = []
     share = 1.0
-    for at in sorted({one.at for one in times if one.is_event}):
-        n_at_risk = sum(one.at >= at for one in times)
-        n_events = sum(one.at == at for one in times if one.is_event)
+    for at in sorted({time.at for time in times if time.is_event}):
+        n_at_risk = sum(time.at >= at for time in times)
+        n_events = sum(time.at == at for time in times if time.is_event)
         share *= 1 - n_events / n_at_risk
         steps.append(Step(at, share))
     return tuple(steps)
@@ -40,13 +43,48 @@ def curve(times: Sequence[Time]) -> tuple[Step, ...]:
 
 def median(steps: Sequence[Step]) -> float | None:
     """The first time by which the event has come to half; `None` if it has not."""
-    return next((one.at for one in steps if one.share <= HALF + ROUNDING), None)
+    return next((step.at for step in steps if step.share <= HALF + ROUNDING), None)
 
 
 def restricted_mean(steps: Sequence[Step], horizon: float) -> float:
     """The mean time without the event, of the first `horizon`: the area below the curve (Royston
     and Parmar 2013, BMC Medical Research Methodology 13: 152).
     """
-    corners = [Step(0.0, 1.0), *(one for one in steps if one.at < horizon)]
+    corners = [Step(0.0, 1.0), *(step for step in steps if step.at < horizon)]
     ends = [*corners, Step(horizon, 0.0)]
-    return sum(one.share * (after.at - one.at) for one, after in pairwise(ends))
+    return sum(step.share * (after.at - step.at) for step, after in pairwise(ends))
+
+
+def errors(clusters: Sequence[Sequence[Time]]) -> tuple[float, ...]:
+    """The standard error of each step of the curve over all times: the infinitesimal jackknife,
+    summed by cluster, so that it is robust against any likeness of the times in one (Therneau and
+    Grambsch 2000, Modeling Survival Data, section 2.3). It is Greenwood's (1926) where each cluster
+    is a single time, and 0 where the curve has come to 0.
+    """
+    influences = [0.0] * len(clusters)
+    step_errors = []
+    share = 1.0
+    for at in sorted({time.at for times in clusters for time in times if time.is_event}):
+        at_risk = [sum(time.at >= at for time in times) for times in clusters]
+        events = [sum(time.at == at and time.is_event for time in times) for times in clusters]
+        n, n_left = sum(at_risk), sum(at_risk) - sum(events)
+        share *= n_left / n
+        if n_left:
+            for k, (mine, gone) in enumerate(zip(at_risk, events, strict=True)):
+                influences[k] += (mine - gone) / n_left - mine / n
+        step_errors.append(share * sqrt(fsum(influence**2 for influence in influences)))
+    return tuple(step_errors)
+
+
+def band(step: Step, error: float, n_clusters: int) -> Interval | None:
+    """95 % limits of a step on the scale log(-log share), on which they stay between 0 and 1
+    (Kalbfleisch and Prentice 2002, The Statistical Analysis of Failure Time Data, section 1.4),
+    with Student's t in place of the normal point. `None` where there are none: for a single
+    cluster, where the curve has come to 0, and where clusters do not differ.
+
+    Raises `ImportError` without scipy.
+    """
+    if n_clusters < FEWEST or not 0 < step.share < 1 or error < NO_ERROR:
+        return None
+    reach = t_point(n_clusters - 1) * error / (step.share * -log(step.share))
+    return Interval(step.share ** exp(reach), step.share ** exp(-reach))

@@ -9,8 +9,7 @@ from msgspec import Meta, Struct
 from socratic_bench.benchmarks.execution.items import Kind, Letter, Program, other_program
 from socratic_bench.benchmarks.execution.settings import Level
 from socratic_bench.documents.document import FIGURE_PLACES, Count, Share
-from socratic_bench.statistics.clusters import clustered
-from socratic_bench.statistics.intervals import Interval, t_interval, wilson_interval
+from socratic_bench.statistics.intervals import Interval, clustered, t_interval, wilson_interval
 from socratic_bench.types import doc
 
 # The result of a call: an answer that is right, the other program's, or neither; or no answer.

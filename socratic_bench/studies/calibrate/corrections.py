@@ -12,10 +12,10 @@ from socratic_bench.statistics.ppi import (
     Judged,
     Labelled,
     Uncorrectable,
-    as_judged,
-    corrected_mean,
-    corrected_rate,
-    of_labels,
+    correct_mean,
+    correct_rate,
+    judge_mean,
+    label_mean,
 )
 from socratic_bench.studies.calibrate.figures import limits, rounded
 from socratic_bench.types import plural
@@ -39,7 +39,7 @@ class Values(Struct, frozen=True, kw_only=True):
 
 def three_ways(values: Values) -> ThreeWays:
     return ThreeWays(
-        as_judged=_judged(values), corrected=_corrected(values), of_labels=_labels(values)
+        judge_mean=_judged(values), corrected=_corrected(values), label_mean=_labels(values)
     )
 
 
@@ -47,7 +47,7 @@ def _judged(values: Values) -> Estimated:
     n_dialogues = _dialogues(values.judged)
     if not values.judged:
         return Estimated(value=None, n=0, n_dialogues=0, reason="No turn has a verdict on it.")
-    return _told(as_judged(values.judged), values, len(values.judged), n_dialogues)
+    return _told(judge_mean(values.judged), values, len(values.judged), n_dialogues)
 
 
 def _labels(values: Values) -> Estimated:
@@ -55,7 +55,7 @@ def _labels(values: Values) -> Estimated:
     if n_dialogues < FEWEST_CLUSTERS:
         reason = _too_few(n_dialogues, "of this model")
         return Estimated(value=None, n=len(values.own), n_dialogues=n_dialogues, reason=reason)
-    return _told(of_labels(values.own), values, len(values.own), n_dialogues)
+    return _told(label_mean(values.own), values, len(values.own), n_dialogues)
 
 
 def _told(found: Estimate, values: Values, n: int, n_dialogues: int) -> Estimated:
@@ -88,7 +88,7 @@ def _estimate(values: Values, labelled: Sequence[Labelled]) -> Estimate | Uncorr
         return Uncorrectable(_too_few(n_dialogues, "in all"))
     if not values.judged:
         return Uncorrectable("No turn has a verdict on it.")
-    correct = corrected_rate if values.is_rate else corrected_mean
+    correct = correct_rate if values.is_rate else correct_mean
     found = correct(values.judged, labelled)
     if isinstance(found, Uncorrectable) or _is_within_bounds(found.value, values):
         return found
@@ -105,7 +105,7 @@ def _is_within_bounds(figure: float, values: Values) -> bool:
 def _beyond(values: Values, labelled: Sequence[Labelled]) -> Iterator[Flag]:
     """Of a rate every judge's answer is among 0 and 1, so that only means can be beyond."""
     if values.judged and labelled and not values.is_rate:
-        mean = as_judged(values.judged).value
+        mean = judge_mean(values.judged).value
         said = [one.judge for one in labelled]
         if not min(said) <= mean <= max(said):
             yield "outside_labelled_range"

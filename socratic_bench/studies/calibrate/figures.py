@@ -19,13 +19,16 @@ from socratic_bench.documents.calibration import (
     ScoreFigures,
 )
 from socratic_bench.documents.document import FIGURE_PLACES
-from socratic_bench.statistics import agreement, detection
-from socratic_bench.statistics import rater_pairs as of_pairs
-from socratic_bench.statistics.clusters import FEWEST
-from socratic_bench.statistics.detection import Counts
-from socratic_bench.statistics.intervals import Interval, fewest
-from socratic_bench.statistics.jackknife import Jackknifed, jackknifed
-from socratic_bench.statistics.quantiles import t_point
+from socratic_bench.statistics import agreement
+from socratic_bench.statistics.agreement import Counts
+from socratic_bench.statistics.intervals import (
+    FEWEST,
+    Interval,
+    Jackknifed,
+    fewest,
+    jackknifed,
+    t_point,
+)
 from socratic_bench.studies.calibrate.quantity import TOTAL, Quantity
 from socratic_bench.studies.calibrate.readings import (
     JudgedLabel,
@@ -56,9 +59,9 @@ class Figures(Struct, frozen=True, kw_only=True):
         """Of a dimension, or of their sum."""
         clusters = score_pairs(readings, name, self.rubric)
         human = human_scores([one.turn for one in readings], name, self.rubric)
-        deviation = of_pairs.deviation([pair for cluster in clusters for pair in cluster])
-        bias = jackknifed(clusters, of_pairs.bias)
-        kappa = jackknifed(clusters, of_pairs.weighted_kappa)
+        deviation = agreement.deviation([pair for cluster in clusters for pair in cluster])
+        bias = jackknifed(clusters, agreement.bias)
+        kappa = jackknifed(clusters, agreement.weighted_kappa)
         return ScoreFigures(
             n=sum(map(len, clusters)),
             n_clusters=len(clusters),
@@ -66,7 +69,7 @@ class Figures(Struct, frozen=True, kw_only=True):
             bias=self._figure(bias),
             deviation=told(deviation, deviation_interval(clusters)),
             **_parts(readings, name, deviation),
-            macro_f1=self._of(_classes(clusters, name, self.rubric), of_pairs.macro_f1, 0, 1),
+            macro_f1=self._of(_classes(clusters, name, self.rubric), agreement.macro_f1, 0, 1),
             reference=_reference(self.rubric, name),
             human=HumanScores(n=sum(map(len, human)), **self._agreement(human)) if human else None,
             confusion=_confusion(clusters),
@@ -91,7 +94,7 @@ class Figures(Struct, frozen=True, kw_only=True):
             n=len(flat),
             n_clusters=len(clusters),
             n_divided=sum(_is_divided(one.turn, name) for one in readings),
-            n_yes=counts.both + counts.label_only,
+            n_yes=counts.true_positives + counts.label_only,
             precision=self._of(clusters, lambda some: _counts(some).precision, 0, 1),
             recall=self._of(clusters, lambda some: _counts(some).recall, 0, 1),
             specificity=self._of(clusters, lambda some: _counts(some).specificity, 0, 1),
@@ -109,10 +112,10 @@ class Figures(Struct, frozen=True, kw_only=True):
             self._of(clusters, _alpha, -1, 1) if self.has_alpha and clusters else Figure(value=None)
         )
         return {
-            "weighted_kappa": self._of(clusters, of_pairs.weighted_kappa, -1, 1),
+            "weighted_kappa": self._of(clusters, agreement.weighted_kappa, -1, 1),
             "alpha": alpha,
-            "mean_absolute_error": self._of(clusters, of_pairs.mean_absolute_error, 0),
-            "spearman": self._of(clusters, of_pairs.spearman, -1, 1),
+            "mean_absolute_error": self._of(clusters, agreement.mean_absolute_error, 0),
+            "spearman": self._of(clusters, agreement.spearman, -1, 1),
         }
 
     def _human_answers(self, clusters: Clusters[tuple[float, float]]) -> HumanAnswers | None:
@@ -121,7 +124,7 @@ class Figures(Struct, frozen=True, kw_only=True):
         return HumanAnswers(
             n=sum(map(len, clusters)),
             agreement=self._of(clusters, _agreement_rate, 0, 1),
-            kappa=self._of(clusters, of_pairs.weighted_kappa, -1, 1),
+            kappa=self._of(clusters, agreement.weighted_kappa, -1, 1),
         )
 
     def _of(
@@ -220,7 +223,7 @@ def _classes(
 
 
 def _log_deviation(pairs: Sequence[tuple[float, float]]) -> float | None:
-    found = of_pairs.deviation(pairs)
+    found = agreement.deviation(pairs)
     return log(found) if found else None
 
 
@@ -239,15 +242,15 @@ def _counts(answers: Sequence[Answer]) -> Counts:
 
 
 def _kappa(answers: Sequence[Answer]) -> float | None:
-    return of_pairs.weighted_kappa([(float(said), float(label)) for _, _, said, label in answers])
+    return agreement.weighted_kappa([(float(said), float(label)) for _, _, said, label in answers])
 
 
 def _auc(answers: Sequence[Answer]) -> float | None:
-    return detection.auc([(strength, label) for _, strength, _, label in answers])
+    return agreement.auc([(strength, label) for _, strength, _, label in answers])
 
 
 def _auc_within(answers: Sequence[Answer]) -> float | None:
-    return detection.auc_within(
+    return agreement.auc_within(
         [(author, strength, label) for author, strength, _, label in answers]
     )
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from socratic_bench.documents.calibration import Times
 from socratic_bench.documents.sweep import Survival
-from socratic_bench.statistics import quantiles
+from socratic_bench.statistics import intervals
 from socratic_bench.statistics.ppi import FEWEST_CLUSTERS
 from socratic_bench.statistics.survival import Time
 from socratic_bench.studies.calibrate.judged_runs import JudgedRun
@@ -53,8 +53,8 @@ def _told(
 ) -> Times:
     reason = _too_few(len(labelled), len(judged)) or _unlike(chances)
     return Times(
-        as_judged=_survival(name, judged),
-        of_labels=None if reason else _survival(name, labelled),
+        judge_mean=_survival(name, judged),
+        label_mean=None if reason else _survival(name, labelled),
         n_whole=len(labelled),
         reason=reason,
     )
@@ -77,4 +77,4 @@ def _unlike(chances: set[float | None]) -> str | None:
 
 def _survival(name: str, found: Sequence[Mapping[str, Time]]) -> Survival:
     clusters = [[one[name]] for one in found]
-    return survival_of(clusters, longest(clusters), has_limits=quantiles.is_available())
+    return survival_of(clusters, longest(clusters), has_limits=intervals.is_available())

@@ -7,8 +7,8 @@ from msgspec import Struct
 from socratic_bench.documents.comparison import ComparisonDocument
 from socratic_bench.errors import Problem, UsageError
 from socratic_bench.ports.benchmark import Benchmark, MetricInfo
-from socratic_bench.statistics.bootstrap_t import Method
-from socratic_bench.statistics.quantiles import is_available
+from socratic_bench.statistics.bootstrap import Method
+from socratic_bench.statistics.intervals import is_available
 from socratic_bench.studies.compare.contenders import (
     clusters_by,
     differing,

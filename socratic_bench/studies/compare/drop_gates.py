@@ -7,7 +7,7 @@ from msgspec import Struct
 from socratic_bench.documents.comparison import ComparedPair, Difference, DropGate, FailedContender
 from socratic_bench.ports.benchmark import MetricInfo
 from socratic_bench.settings import Gate
-from socratic_bench.statistics.clusters import FEWEST
+from socratic_bench.statistics.intervals import FEWEST
 
 LOW = ".low"
 

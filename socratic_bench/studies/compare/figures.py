@@ -11,9 +11,9 @@ from socratic_bench.documents.comparison import ComparedPair, Contender, Differe
 from socratic_bench.documents.document import FIGURE_PLACES, to_places
 from socratic_bench.documents.sweep import Mean
 from socratic_bench.ports.benchmark import MetricInfo
-from socratic_bench.statistics.bootstrap_t import Method
-from socratic_bench.statistics.clusters import Clusters, clustered
+from socratic_bench.statistics.bootstrap import Method
 from socratic_bench.statistics.differences import ALPHA, holm, paired_p, smallest_seen
+from socratic_bench.statistics.intervals import Clusters, clustered
 from socratic_bench.studies.compare.contenders import ClusterOf, Group
 from socratic_bench.studies.compare.pairing import Pairing, kind_of
 from socratic_bench.studies.compare.stored_run import StoredRun

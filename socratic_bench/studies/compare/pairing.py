@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from socratic_bench.statistics.clusters import Clusters
+from socratic_bench.statistics.intervals import Clusters
 from socratic_bench.studies.compare.contenders import ClusterOf, Group
 from socratic_bench.studies.compare.stored_run import N_TURNS, StoredRun
 

@@ -13,10 +13,17 @@ from socratic_bench.documents.comparison import (
     SurvivalStep,
 )
 from socratic_bench.documents.document import FIGURE_PLACES, to_places
-from socratic_bench.statistics.bands import band, errors
 from socratic_bench.statistics.bootstrap import UNKNOWN, Limits, survival_difference_limits
-from socratic_bench.statistics.clusters import FEWEST
-from socratic_bench.statistics.survival import Step, Time, curve, median, restricted_mean
+from socratic_bench.statistics.intervals import FEWEST
+from socratic_bench.statistics.survival import (
+    Step,
+    Time,
+    band,
+    curve,
+    errors,
+    median,
+    restricted_mean,
+)
 from socratic_bench.studies.compare.contenders import ClusterOf, Group
 from socratic_bench.studies.compare.pairing import Pairing
 from socratic_bench.studies.sweep.times import Clusters, longest, survival_of

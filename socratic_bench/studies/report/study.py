@@ -10,9 +10,9 @@ from msgspec import Struct
 from socratic_bench.documents.sweep import Mean
 from socratic_bench.ports.benchmark import MetricInfo
 from socratic_bench.ports.parts import Views
-from socratic_bench.statistics.bootstrap_t import Method
-from socratic_bench.statistics.clusters import clustered
+from socratic_bench.statistics.bootstrap import Method
 from socratic_bench.statistics.differences import ALPHA, paired_p
+from socratic_bench.statistics.intervals import clustered
 from socratic_bench.studies.compare.contenders import Group, clusters_by
 from socratic_bench.studies.compare.figures import mean_over
 from socratic_bench.studies.compare.pairing import paired

@@ -11,8 +11,8 @@ from socratic_bench.documents.sweep import Mean, MinimumGate, Survival
 from socratic_bench.errors import Problem
 from socratic_bench.ports.benchmark import Benchmark, MetricInfo
 from socratic_bench.settings import Gate
-from socratic_bench.statistics.bootstrap_t import FEWEST_DRAWN, Method
-from socratic_bench.statistics.clusters import FEWEST
+from socratic_bench.statistics.bootstrap import FEWEST_DRAWN, Method
+from socratic_bench.statistics.intervals import FEWEST
 
 if TYPE_CHECKING:
     from socratic_bench.runs import Plan

@@ -8,8 +8,7 @@ from msgspec import Struct
 from socratic_bench.documents.document import FIGURE_PLACES
 from socratic_bench.documents.sweep import CellRow, Hazard, Hazards, TurnHazard
 from socratic_bench.ports.parts import Exposure
-from socratic_bench.statistics.clusters import clustered
-from socratic_bench.statistics.intervals import wilson_interval
+from socratic_bench.statistics.intervals import clustered, wilson_interval
 from socratic_bench.studies.sweep.means import Means
 
 

@@ -8,17 +8,18 @@ from msgspec import Struct
 from socratic_bench.documents.document import FIGURE_PLACES, to_places
 from socratic_bench.documents.sweep import CellRow, Mean, RunGroup, TwoGroups, Variance
 from socratic_bench.ports.benchmark import MetricInfo
-from socratic_bench.statistics.bootstrap import in_fixed_order
-from socratic_bench.statistics.bootstrap_t import Method, mean_interval
-from socratic_bench.statistics.clusters import Clusters, clustered, parts
+from socratic_bench.statistics.bootstrap import Method, in_fixed_order, mean_interval
 from socratic_bench.statistics.intervals import (
+    Clusters,
     Interval,
     Make,
+    clustered,
+    mixture,
+    parts,
     runs_to_halve,
     t_interval,
     wilson_interval,
 )
-from socratic_bench.statistics.mixture import mixture
 from socratic_bench.studies.sweep.grid import Grid
 from socratic_bench.types import plural
 

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from socratic_bench.setting import Setting
 from socratic_bench.settings.reader import parse_integer
-from socratic_bench.statistics.bootstrap_t import Method
+from socratic_bench.statistics.bootstrap import Method
 
 MAX_REPEATS = 1000
 MAX_CONNECTIONS = 1024
