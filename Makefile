@@ -26,7 +26,7 @@ RUNNER_VARIABLES := RUNNER_DEFAULT_TURNS RUNNER_JUDGE_MODEL RUNNER_STUDENT_MODEL
 	RUNNER_S3_BUCKET RUNNER_S3_PREFIX RUNNER_S3_KMS_KEY_ID AWS_REGION AWS_DEFAULT_REGION
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-report test test-report coverage docs torture reliability check lint requirements audit validity oracles bench clean
+.PHONY: help demo demo-report test test-report coverage docs torture reliability check requirements audit validity oracles bench clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile image.mk
@@ -92,13 +92,11 @@ torture: $(VENV)/.dev
 reliability: $(VENV)/.dev
 	@$(BIN)/python -m tests.matrix
 
-lint: $(VENV)/.dev
+check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-
-check: lint
 
 include image.mk
 

@@ -143,7 +143,7 @@ Found = Sequence[tuple[float, bool]]
 class Counts(Struct, frozen=True, kw_only=True):
     """Of yes-or-no labels and what a judge says to them."""
 
-    true_positives: int
+    both: int
     judge_only: int
     label_only: int
     neither: int
@@ -153,7 +153,7 @@ class Counts(Struct, frozen=True, kw_only=True):
         """Of pairs of what the judge says and the label."""
         answers = [*pairs]
         return cls(
-            true_positives=sum(by_judge and by_label for by_judge, by_label in answers),
+            both=sum(by_judge and by_label for by_judge, by_label in answers),
             judge_only=sum(by_judge and not by_label for by_judge, by_label in answers),
             label_only=sum(by_label and not by_judge for by_judge, by_label in answers),
             neither=sum(not by_judge and not by_label for by_judge, by_label in answers),
@@ -161,12 +161,12 @@ class Counts(Struct, frozen=True, kw_only=True):
 
     @property
     def precision(self) -> float | None:
-        return _share(self.true_positives, self.true_positives + self.judge_only)
+        return _share(self.both, self.both + self.judge_only)
 
     @property
     def recall(self) -> float | None:
         """Also called sensitivity."""
-        return _share(self.true_positives, self.true_positives + self.label_only)
+        return _share(self.both, self.both + self.label_only)
 
     @property
     def specificity(self) -> float | None:

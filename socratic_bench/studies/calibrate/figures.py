@@ -94,7 +94,7 @@ class Figures(Struct, frozen=True, kw_only=True):
             n=len(flat),
             n_clusters=len(clusters),
             n_divided=sum(_is_divided(one.turn, name) for one in readings),
-            n_yes=counts.true_positives + counts.label_only,
+            n_yes=counts.both + counts.label_only,
             precision=self._of(clusters, lambda some: _counts(some).precision, 0, 1),
             recall=self._of(clusters, lambda some: _counts(some).recall, 0, 1),
             specificity=self._of(clusters, lambda some: _counts(some).specificity, 0, 1),
