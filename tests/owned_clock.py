@@ -75,12 +75,18 @@ class OwnedClock:
         """For one run at that emulator."""
         return _OwnedToken(self, monotonic_s=lambda: self.now_s, wait=self._wait)
 
-    def call_later(self, seconds: float, call: Callable[[], object]) -> None:
-        """Have this called in so many seconds."""
+    def call_later(self, seconds: float, call: Callable[[], object]) -> Callable[[], None]:
+        """Have this called in so many seconds; returns what cancels that."""
         with self._changed:
             timer = (self.now_s + seconds, next(self._numbers), call)
             heapq.heappush(self._timers, timer)
             self._changed.notify()
+        return lambda: self._cancel(timer)
+
+    def _cancel(self, timer: tuple[float, int, Callable[[], object]]) -> None:
+        with self._changed, suppress(ValueError):
+            self._timers.remove(timer)
+            heapq.heapify(self._timers)
 
     def _wait_for(self, seconds: float, closing: threading.Event) -> None:
         if not closing.is_set():
@@ -93,8 +99,9 @@ class OwnedClock:
             wait_for_first(futures, None)
             return
         passed: Future[None] = Future()
-        self.call_later(timeout_s, lambda: passed.set_result(None))
+        cancel = self.call_later(timeout_s, lambda: passed.set_result(None))
         wait_for_first([*futures, passed], None)
+        cancel()
 
     def _move(self) -> None:
         """Move the time to the next timer, again and again, once all other threads are at rest."""
@@ -103,6 +110,8 @@ class OwnedClock:
                 self._changed.wait_for(lambda: self._timers)
             self._wait_for_rest()
             with self._changed:
+                if not self._timers:  # cancelled meanwhile
+                    continue
                 due_s, _, call = heapq.heappop(self._timers)
                 self.now_s = max(self.now_s, due_s)
             call()
