@@ -10,7 +10,7 @@ from .stored_runs import WHICH_RUNS, add_judging, add_output, add_runs, calling_
 
 if TYPE_CHECKING:
     from socratic_bench.errors import UsageError
-    from socratic_bench.studies.compare.comparing import ComparisonRequest
+    from socratic_bench.studies.compare.compare import ComparisonRequest
 
 EPILOG = """\
 exit codes: 0 compared, 2 usage, 4 a store cannot be read, 5 a figure was too low, a drop too
@@ -21,7 +21,7 @@ large, or one of them not known.
 def main(words: Sequence[str]) -> int:
     """Exit code 5 if a gate was missed."""
     from socratic_bench.errors import EXIT_GATE
-    from socratic_bench.studies.compare.comparing import compare
+    from socratic_bench.studies.compare.compare import compare
 
     from .compare_table import say_comparison
     from .output import print_document, waiting_for
@@ -88,9 +88,8 @@ def _asked(found: Namespace, prog: str) -> "tuple[ComparisonRequest, list[UsageE
     """What is to be compared, and what is wrong with how it is said."""
     from socratic_bench.errors import UsageError
     from socratic_bench.settings import Gate
-    from socratic_bench.studies.compare.comparing import ComparisonRequest
-    from socratic_bench.studies.compare.drop_gates import MaxDrop
-    from socratic_bench.studies.sweep.bounds import Bound
+    from socratic_bench.studies.compare.compare import ComparisonRequest
+    from socratic_bench.studies.gates import Bound, MaxDrop
 
     problems = [] if found.runs else [WHICH_RUNS]
     if found.max_drop and not found.baseline:

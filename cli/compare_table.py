@@ -10,7 +10,7 @@ from socratic_bench.documents.comparison import (
     FigureDifference,
 )
 from socratic_bench.documents.sweep import Estimate, Mean
-from socratic_bench.studies.compare.contenders import told
+from socratic_bench.studies.groups import told
 from socratic_bench.types import plural
 
 from . import terminal

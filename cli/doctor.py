@@ -15,8 +15,8 @@ from socratic_bench.runs.doctor import diagnose
 from socratic_bench.runs.doctor_calls import Target
 from socratic_bench.settings import fields_of
 from socratic_bench.statistics.intervals import is_available
-from socratic_bench.studies.sweep import targets as calls_of_sweeps
-from socratic_bench.studies.sweep.checking import check as check_sweep
+from socratic_bench.studies.sweep import preflight as calls_of_sweeps
+from socratic_bench.studies.sweep.preflight import check as check_sweep
 from socratic_bench.studies.sweep.request import names_any, read_sweep
 from socratic_bench.types import in_digits, plural
 

@@ -46,7 +46,7 @@ def asked_of(flags: Flags, problems: "Sequence[Words]") -> "SweepRequest":
     others.
     """
     from socratic_bench.statistics.intervals import is_available
-    from socratic_bench.studies.sweep.checking import check
+    from socratic_bench.studies.sweep.preflight import check
     from socratic_bench.studies.sweep.request import read_sweep
 
     from .sources import sources

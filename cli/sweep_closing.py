@@ -8,7 +8,7 @@ from socratic_bench.documents.jury import SCORE, Agreement
 from socratic_bench.documents.sweep import Group, Mean, SweepDocument
 from socratic_bench.statistics import agreement
 from socratic_bench.statistics.intervals import is_available
-from socratic_bench.studies.sweep.means import danger
+from socratic_bench.studies.figures import danger
 from socratic_bench.types import plural
 
 from . import terminal

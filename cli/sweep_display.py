@@ -7,7 +7,7 @@ from . import terminal
 
 if TYPE_CHECKING:
     from socratic_bench.documents.sweep import CellRow
-    from socratic_bench.studies.sweep.state import SweepDisplay, SweepState
+    from socratic_bench.studies.sweep.engine import SweepDisplay, SweepState
 
 TICK_S = 1.0
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from socratic_bench.documents.dry_run import SweepDryRun
 from socratic_bench.errors import ENDINGS
 from socratic_bench.runs import CancelToken, run_cancellable
-from socratic_bench.studies.sweep.forecast import forecast_sweep
+from socratic_bench.studies.sweep.estimate import forecast_sweep
 from socratic_bench.studies.sweep.request import SweepRequest
 from socratic_bench.types import JUDGE, plural
 

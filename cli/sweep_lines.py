@@ -13,7 +13,7 @@ from .sweep_words import status
 
 if TYPE_CHECKING:
     from socratic_bench.documents.sweep import CellRow
-    from socratic_bench.studies.sweep.state import SweepState
+    from socratic_bench.studies.sweep.engine import SweepState
 
 # After so many seconds a log has another line.
 EVERY_S = 30.0

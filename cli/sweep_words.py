@@ -8,7 +8,7 @@ from . import terminal
 from .output import plain
 
 if TYPE_CHECKING:
-    from socratic_bench.studies.sweep.state import ModelProgress, Snapshot
+    from socratic_bench.studies.sweep.engine import ModelProgress, Snapshot
 
 MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86400
 THOUSAND, MILLION = 1_000, 1_000_000

@@ -20,7 +20,7 @@ from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.documents.encoding import read
 from socratic_bench.documents.files import TurnFile
 from socratic_bench.errors import UsageError
-from socratic_bench.studies.compare.stored_run import read_run
+from socratic_bench.studies.rows import read_run
 from tests.command import run
 
 STORED = Path(__file__).parent / "data" / "stored_runs"

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from cli.sweep_display import display_for
 from cli.sweep_words import about, count, model_table, status, status_lines
 from socratic_bench.emulator import Emulator, Settings, parse_fault
-from socratic_bench.studies.sweep.state import ModelProgress, Snapshot
+from socratic_bench.studies.sweep.engine import ModelProgress, Snapshot
 from tests.command import ROOT, Outcome, account, run
 from tests.terminal import COLOUR, frames, run_in_terminal, width
 

@@ -12,7 +12,7 @@ from socratic_bench.documents.sweep_plan import ModelPlan
 from socratic_bench.errors import UsageError
 from socratic_bench.settings import MAX_TEXT_BYTES, flag_names
 from socratic_bench.studies.sweep.plan_file import PlanFile, read_plan_file
-from socratic_bench.studies.sweep.prompts import MAX_PROMPTS, Prompt, read_prompts
+from socratic_bench.studies.sweep.request import MAX_PROMPTS, Prompt, read_prompts
 from tests.command import ROOT, environment, run
 from tests.schemas import breaches
 

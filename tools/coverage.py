@@ -28,7 +28,7 @@ from socratic_bench.statistics.bootstrap import (  # noqa: E402
 )
 from socratic_bench.statistics.intervals import Interval, mixture  # noqa: E402
 from socratic_bench.statistics.survival import Time  # noqa: E402
-from socratic_bench.studies.sweep.means import LEAST_APART, interval_of  # noqa: E402
+from socratic_bench.studies.figures import LEAST_APART, interval_of  # noqa: E402
 
 N_TURNS, HAZARD, HIGH, LOW, DEVIATION = 40, 0.04, 9.0, 4.0, 1.0
 COLLAPSE, SPREAD, LOG_HAZARD = 0.2, 0.5, 0.5  # of scenarios: of their level, of their log hazard

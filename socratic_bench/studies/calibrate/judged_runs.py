@@ -14,9 +14,8 @@ from socratic_bench.documents.calibration import CalibratedJudge, PrecedingMessa
 from socratic_bench.documents.encoding import reason
 from socratic_bench.errors import Mistakes, UsageError
 from socratic_bench.studies.calibrate.quantity import TOTAL
-from socratic_bench.studies.compare.judged import runs_at
-from socratic_bench.studies.compare.stored_run import known_benchmark
-from socratic_bench.studies.compare.validation import validate_run
+from socratic_bench.studies.reading import runs_at
+from socratic_bench.studies.rows import known_benchmark, validate_run
 
 
 class _Votes(Struct, frozen=True, kw_only=True):

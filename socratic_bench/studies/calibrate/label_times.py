@@ -12,7 +12,7 @@ from socratic_bench.studies.calibrate.judged_runs import JudgedRun
 from socratic_bench.studies.calibrate.quantity import TOTAL
 from socratic_bench.studies.calibrate.readings import score_of
 from socratic_bench.studies.labels.turns import LabelledTurn
-from socratic_bench.studies.sweep.times import longest, survival_of
+from socratic_bench.studies.times import longest, survival_of
 from socratic_bench.turns import Rubric
 from socratic_bench.types import plural
 

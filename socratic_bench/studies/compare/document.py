@@ -17,14 +17,17 @@ from socratic_bench.documents.document import ErrorEntry
 from socratic_bench.documents.sweep import MinimumGate, PrimaryMetric
 from socratic_bench.errors import Problem
 from socratic_bench.ports.benchmark import Benchmark
-from socratic_bench.studies.compare.contenders import Group, Unlike, pairs_of
-from socratic_bench.studies.compare.drop_gates import MaxDrop, held, missed, of_failed
-from socratic_bench.studies.compare.figures import Figures, corrected
-from socratic_bench.studies.compare.pairing import paired
-from socratic_bench.studies.compare.reading import FailedCells
-from socratic_bench.studies.sweep import bounds
-from socratic_bench.studies.sweep.bounds import Bound
-from socratic_bench.studies.sweep.means import danger
+from socratic_bench.studies import gates as bounds
+from socratic_bench.studies.figures import Figures, corrected, danger
+from socratic_bench.studies.gates import (
+    Bound,
+    MaxDrop,
+    drop_gates,
+    drop_gates_of_failed,
+    missed_drops,
+)
+from socratic_bench.studies.groups import Group, Unlike, paired, pairs_of
+from socratic_bench.studies.reading import FailedCells
 from socratic_bench.types import plural
 
 NO_PAIR = Problem.of(
@@ -58,8 +61,10 @@ def document_of(
     pairs = corrected([*_pairs(ordered, compared, figures)])
     failed = [*_failed(compared)]
     gates = [
-        *held(compared.drops, pairs, figures.metrics),
-        *of_failed(compared.drops, [one for one in failed if one.source != compared.baseline]),
+        *drop_gates(compared.drops, pairs, figures.metrics),
+        *drop_gates_of_failed(
+            compared.drops, [one for one in failed if one.source != compared.baseline]
+        ),
     ]
     contenders = [told[one.name] for one in ordered]
     minima = [*_held(ordered, told, compared.bounds), *_held_of_failed(failed, compared)]
@@ -84,7 +89,7 @@ def document_of(
             *_notices_of_failed(contenders, failed),
             *_dangers(contenders, primary.name),
         ],
-        error=_missed([*missed(gates), *bounds.missed(minima)]),
+        error=_missed([*missed_drops(gates), *bounds.missed_minima(minima)]),
     )
 
 
@@ -95,14 +100,14 @@ def _held(
     for group in groups:
         one = told[group.name]
         if not group.is_baseline:
-            yield from bounds.held(asked, one.name, one.metrics, one.survival)
+            yield from bounds.minimum_gates(asked, one.name, one.metrics, one.survival)
 
 
 def _held_of_failed(failed: Sequence[FailedContender], compared: Compared) -> Iterator[MinimumGate]:
     """What has no complete run has no figure that could reach a bound."""
     for gone in failed:
         if gone.source != compared.baseline:
-            yield from bounds.held(compared.bounds, gone.model, {}, {})
+            yield from bounds.minimum_gates(compared.bounds, gone.model, {}, {})
 
 
 def _contender(group: Group, failed: Sequence[FailedCells], figures: Figures) -> Contender:

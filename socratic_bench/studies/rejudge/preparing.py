@@ -21,12 +21,11 @@ from socratic_bench.runs.resume import earlier_config
 from socratic_bench.settings import continued
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.stores import ListedBucket, ListedStore
-from socratic_bench.studies.compare.judged import own_store
-from socratic_bench.studies.compare.places import Found, found_at
-from socratic_bench.studies.compare.stored_run import benchmark_at
-from socratic_bench.studies.compare.validation import validate_run
+from socratic_bench.studies.places import Found, found_at
+from socratic_bench.studies.reading import own_store
 from socratic_bench.studies.rejudge.benchmark import RecordedBenchmark
-from socratic_bench.studies.sweep.under_way import journal_entries
+from socratic_bench.studies.rows import benchmark_at, validate_run
+from socratic_bench.studies.sweep.resume import journal_entries
 
 JURY_SETTINGS = ("judge_model", "judge_samples", "quorum", "jury_rule")
 _LONGEST = 60

@@ -5,13 +5,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from socratic_bench.studies.compare.contenders import differing
+from socratic_bench.studies.figures import danger
+from socratic_bench.studies.groups import differing
 from socratic_bench.studies.report.endurance import Endurance
 from socratic_bench.studies.report.parts import counted, listed, percent, usd
 from socratic_bench.studies.report.rows import RunRow
 from socratic_bench.studies.report.sentences import sentences
 from socratic_bench.studies.report.study import Study
-from socratic_bench.studies.sweep.means import danger
 
 FEWEST_SAMPLES = 5
 

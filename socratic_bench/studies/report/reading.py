@@ -19,15 +19,15 @@ from socratic_bench.errors import Mistakes, UsageError
 from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.stores import ListedFolder, ListedStore
-from socratic_bench.studies.compare.judged import runs_at
-from socratic_bench.studies.compare.places import Found, failed_cells_at
-from socratic_bench.studies.compare.stored_run import (
+from socratic_bench.studies.places import Found, failed_cells_at
+from socratic_bench.studies.reading import runs_at
+from socratic_bench.studies.report.rows import FailedRow, Rows, RunRow, TurnRow, VerdictRow
+from socratic_bench.studies.rows import (
     StoredRun,
     benchmark_of,
     known_benchmark,
     read_run,
 )
-from socratic_bench.studies.report.rows import FailedRow, Rows, RunRow, TurnRow, VerdictRow
 
 READERS = 16
 LONGEST_NAME = 80

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.ports.parts import Exposure
-from socratic_bench.studies.compare.stored_run import StoredRun, value_at
+from socratic_bench.studies.rows import StoredRun, value_at
 from socratic_bench.turns import Measure
 from socratic_bench.types import Json
 

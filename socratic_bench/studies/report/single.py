@@ -12,11 +12,11 @@ from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.settings import S3
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.stores import store_at
-from socratic_bench.studies.compare.judged import judged_by
-from socratic_bench.studies.compare.places import SWEEPS, Found, found_at
-from socratic_bench.studies.compare.stored_run import COMPLETE_IT, benchmark_at
+from socratic_bench.studies.places import SWEEPS, Found, found_at
+from socratic_bench.studies.reading import judged_by
 from socratic_bench.studies.report.reading import row_of
 from socratic_bench.studies.report.rows import RunRow, TurnRow
+from socratic_bench.studies.rows import COMPLETE_IT, benchmark_at
 
 CURATED = "curated/runs/"
 MOST_NAMED = 5

@@ -13,11 +13,9 @@ from socratic_bench.ports.parts import Views
 from socratic_bench.statistics.bootstrap import Method
 from socratic_bench.statistics.differences import ALPHA, paired_p
 from socratic_bench.statistics.intervals import clustered
-from socratic_bench.studies.compare.contenders import Group, clusters_by
-from socratic_bench.studies.compare.figures import mean_over
-from socratic_bench.studies.compare.pairing import paired
+from socratic_bench.studies.figures import interval_of, mean_over
+from socratic_bench.studies.groups import Group, clusters_by, paired
 from socratic_bench.studies.report.rows import Rows, RunRow, TurnRow
-from socratic_bench.studies.sweep.means import interval_of
 
 METHOD: Method = "t"
 # More panels in one chart tell nobody anything, and colours and shapes would come twice.

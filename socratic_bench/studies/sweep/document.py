@@ -7,9 +7,10 @@ from socratic_bench.documents.jury import Agreement
 from socratic_bench.documents.run import Timestamps
 from socratic_bench.documents.sweep import CellRow, MinimumGate, SweepDocument
 from socratic_bench.errors import ENDINGS, EXIT_GATE, Problem, RunStatus
-from socratic_bench.studies.sweep import bounds, summary
+from socratic_bench.studies import gates as bounds
+from socratic_bench.studies.figures import Means
+from socratic_bench.studies.sweep import summary
 from socratic_bench.studies.sweep.grid import MODEL
-from socratic_bench.studies.sweep.means import Means
 from socratic_bench.studies.sweep.sweep import GO_ON, SweepResult
 from socratic_bench.types import plural
 
@@ -39,7 +40,9 @@ def document_of(
     gates = [
         gate
         for one in groups[MODEL]
-        for gate in bounds.held(result.asked.bounds, str(one.value), one.metrics, one.survival)
+        for gate in bounds.minimum_gates(
+            result.asked.bounds, str(one.value), one.metrics, one.survival
+        )
     ]
     return SweepDocument(
         sweep_id=result.begun.sweep_id,
@@ -72,7 +75,7 @@ def document_of(
         pace=[*result.pace],
         notices=[*result.notices],
         end_reason=result.error.end_reason if result.error else None,
-        error=_error(result, bounds.missed(gates), call),
+        error=_error(result, bounds.missed_minima(gates), call),
     )
 
 

@@ -1,25 +1,323 @@
-"""Plays cells: many runs at once over services that they share, each with an end of its own."""
+"""How far a sweep is: counted from many threads, read by whoever shows it."""
 
 import threading
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Protocol
 
+import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from socratic_bench.documents.run import RunResult
-from socratic_bench.errors import BenchError, InternalError
+from socratic_bench.concurrency import convert
+from socratic_bench.documents.run import RunDocument, RunResult
+from socratic_bench.documents.sweep import CellRow
+from socratic_bench.errors import EXIT_GATE, BenchError, InternalError
 from socratic_bench.models.cancel import CancelToken
 from socratic_bench.models.events import CallAnswered, CallBegan, CallEvent
-from socratic_bench.ports.benchmark import Benchmark
+from socratic_bench.ports.benchmark import Benchmark, MetricInfo
+from socratic_bench.ports.parts import Views
 from socratic_bench.runs import perform, prepare
 from socratic_bench.runs.context import Listener
+from socratic_bench.runs.gates import metric_at
 from socratic_bench.runs.resume import without_resume_hints
 from socratic_bench.runs.services import Services
-from socratic_bench.studies.sweep.control import CellJob, CellListener
-from socratic_bench.studies.sweep.grid import Grid
-from socratic_bench.studies.sweep.rows import row_of_result
+from socratic_bench.studies.rows import judge_variances
+from socratic_bench.studies.sweep.grid import Cell, Grid
 from socratic_bench.types import EndReason
+
+# Calls a second, and the time that is left, are told by what was done in so many seconds.
+LATELY_S = 60.0
+
+
+class ModelProgress(Struct, frozen=True, kw_only=True):
+    """How far one model is. `n_done` counts cells that are complete, `n_failed` those that are not
+    and will not be played again by themselves; both also of earlier processes. `cost_usd` is null
+    while the cost of a cell is not known.
+    """
+
+    model: str
+    n_cells: int
+    n_done: int = 0
+    n_running: int = 0
+    n_failed: int = 0
+    n_calls: int = 0
+    n_tokens: int = 0
+    cost_usd: float | None = 0.0
+
+
+class Snapshot(Struct, frozen=True, kw_only=True):
+    """How far a sweep is at a moment. `n_before` cells ended in earlier processes. `calls_per_s` is
+    of the last minute, `left_s` what the rest takes if it goes on like that; `None` before that can
+    be told.
+    """
+
+    elapsed_s: float
+    n_cells: int
+    n_before: int
+    models: tuple[ModelProgress, ...]
+    calls_per_s: float | None = None
+    left_s: float | None = None
+
+    @property
+    def n_ended(self) -> int:
+        return sum(one.n_done + one.n_failed for one in self.models)
+
+
+class SweepState:
+    """Counts what happens to cells and calls; safe to use from several threads."""
+
+    def __init__(
+        self, cells: Sequence[Cell], ended: Iterable[CellRow], monotonic_s: Callable[[], float]
+    ) -> None:
+        self._monotonic_s = monotonic_s
+        self._lock = threading.Lock()
+        self._began_s = monotonic_s()
+        self._models: dict[str, ModelProgress] = {}
+        self._calls: deque[float] = deque()
+        for model, n_cells in Counter(cell.model for cell in cells).items():
+            self._models[model] = ModelProgress(model=model, n_cells=n_cells)
+        self._n_cells, self._n_before, self._n_ended = len(cells), 0, 0
+        for row in ended:
+            self._add(row)
+            used = row.usage
+            n_tokens = (used.input_tokens or 0) + (used.output_tokens or 0)
+            self._count(row.model, n_calls=used.calls, n_tokens=n_tokens)
+            self._n_before += 1
+
+    def began(self, model: str) -> None:
+        """A cell of a model is being played."""
+        with self._lock:
+            self._count(model, n_running=1)
+
+    def answered(self, model: str, n_tokens: int) -> None:
+        """A call of a cell of that model was answered, by whatever model."""
+        with self._lock:
+            self._count(model, n_calls=1, n_tokens=n_tokens)
+            now_s = self._monotonic_s()
+            self._calls.append(now_s)
+            self._forget(now_s)
+
+    def again(self, row: CellRow) -> None:
+        """A cell that failed is to be played further."""
+        with self._lock:
+            self._count(row.model, n_failed=-1)
+
+    def left(self, model: str) -> None:
+        """A cell was given up for now: it counts as never begun."""
+        with self._lock:
+            self._count(model, n_running=-1)
+
+    def ended(self, row: CellRow) -> None:
+        """A cell is played, or cannot be."""
+        with self._lock:
+            self._count(row.model, n_running=-1)
+            self._add(row)
+            self._n_ended += 1
+
+    def snapshot(self) -> Snapshot:
+        """How far it is by now."""
+        with self._lock:
+            now_s = self._monotonic_s()
+            self._forget(now_s)
+            elapsed_s = now_s - self._began_s
+            lately_s = min(elapsed_s, LATELY_S)
+            models = tuple(self._models.values())
+            n_left = self._n_cells - sum(one.n_done + one.n_failed for one in models)
+            return Snapshot(
+                elapsed_s=elapsed_s,
+                n_cells=self._n_cells,
+                n_before=self._n_before,
+                models=models,
+                calls_per_s=len(self._calls) / lately_s if self._calls and lately_s else None,
+                left_s=n_left * elapsed_s / self._n_ended if self._n_ended else None,
+            )
+
+    def _add(self, row: CellRow) -> None:
+        """What is known of it once it has ended."""
+        is_complete = row.status == "completed"
+        self._count(row.model, n_done=is_complete, n_failed=not is_complete)
+        was = self._models[row.model]
+        known = was.cost_usd is not None and row.cost_usd is not None
+        cost_usd = (was.cost_usd or 0.0) + (row.cost_usd or 0.0) if known else None
+        self._models[row.model] = replace(was, cost_usd=cost_usd)
+
+    def _count(self, model: str, **more: int) -> None:
+        was = self._models[model]
+        counts = {name: getattr(was, name) + number for name, number in more.items()}
+        self._models[model] = replace(was, **counts)
+
+    def _forget(self, now_s: float) -> None:
+        while self._calls and self._calls[0] < now_s - LATELY_S:
+            self._calls.popleft()
+
+
+class SweepDisplay(Protocol):
+    """Shows people how far a sweep is; it reads the state whenever it likes."""
+
+    def begin(self, sweep_id: str, state: SweepState) -> None: ...
+
+    def notice(self, text: str) -> None: ...
+
+    def failed(self, row: CellRow) -> None: ...
+
+    def end(self) -> None: ...
+
+
+# Which cell comes next, and what becomes of the sweep as cells end.
+
+# What ends one run so would end all others, too.
+FATAL: frozenset[EndReason] = frozenset({"credentials", "artifacts", "internal", "usage"})
+
+
+class CellJob(Struct, frozen=True, kw_only=True):
+    """A cell that is to be played, and the id of its run; `counted_usd` is what its earlier
+    processes spent, where the sweep's limit knows of it.
+    """
+
+    cell: Cell
+    run_id: str
+    counted_usd: float = 0.0
+
+
+class CellListener(Protocol):
+    """Hears of cells from whichever thread plays them."""
+
+    def answered(self, job: CellJob, n_tokens: int) -> None:
+        """A call of its run was answered."""
+        ...
+
+    def ended(self, job: CellJob, row: CellRow) -> None:
+        """Its run is over, well or badly."""
+        ...
+
+    def left(self, job: CellJob, error: BenchError | None) -> None:
+        """Its run could go on, but was ended by this."""
+        ...
+
+
+class SweepControl:
+    """Hands out cells and hears of them; safe to use from several threads.
+
+    `keep` keeps the row of a cell. What would befall all cells ends the sweep at once; once the
+    budget is used up, no further cell is begun. `error` is what ended it early.
+    """
+
+    def __init__(
+        self,
+        jobs: Sequence[CellJob],
+        state: SweepState,
+        keep: Callable[[CellRow], None],
+        cancel_token: CancelToken,
+    ) -> None:
+        self._waiting = deque(jobs)
+        self._state = state
+        self._keep = keep
+        self._token = cancel_token
+        self._lock = threading.Lock()
+        self._spent: BenchError | None = None
+
+    @property
+    def error(self) -> BenchError | None:
+        return self._token.error or self._spent
+
+    @property
+    def models(self) -> frozenset[str]:
+        """Those of the cells that wait."""
+        return frozenset(job.cell.model for job in self._waiting)
+
+    def take(self) -> CellJob | None:
+        """The next cell; `None` if no other is to be begun."""
+        with self._lock:
+            if self.error or not self._waiting:
+                return None
+            job = self._waiting.popleft()
+        self._state.began(job.cell.model)
+        return job
+
+    def answered(self, job: CellJob, n_tokens: int) -> None:
+        """See `CellListener`."""
+        self._state.answered(job.cell.model, n_tokens)
+
+    def ended(self, job: CellJob, row: CellRow) -> None:
+        """See `CellListener`."""
+        del job
+        self._state.ended(row)
+        self._keep(row)
+
+    def left(self, job: CellJob, error: BenchError | None) -> None:
+        """See `CellListener`."""
+        self._state.left(job.cell.model)
+        if error is None:
+            return
+        if error.end_reason in FATAL:
+            self._token.end(error)
+        elif error.end_reason == "budget":
+            self._spent = self._spent or error
+
+
+# One row of a sweep's index, from the document of a cell's run: just printed, or stored.
+
+
+def row_of_result(cell: Cell, result: RunResult, benchmark: Benchmark) -> CellRow:
+    """How a cell's run ended just now."""
+    document = RunDocument.of(result).printed
+    metrics = (*benchmark.metrics, *result.opening.metrics)
+    return _row(cell, document, metrics, benchmark.views, exit_code=result.exit_code)
+
+
+def row_of_curated(cell: Cell, body: bytes, benchmark: Benchmark) -> CellRow | None:
+    """How a cell's run ended by its curated file; `None` if that is none."""
+    try:
+        document = msgspec.json.decode(body)
+        exit_code = EXIT_GATE if document["error"] else 0
+        return _row(cell, document, benchmark.metrics, benchmark.views, exit_code=exit_code)
+    except (msgspec.MsgspecError, KeyError, TypeError):
+        return None
+
+
+def _row(
+    cell: Cell,
+    document: Mapping[str, Any],
+    infos: Sequence[MetricInfo],
+    views: Views,
+    *,
+    exit_code: int,
+) -> CellRow:
+    """Raises `msgspec.ValidationError`, `KeyError` or `TypeError` for what is no run's document."""
+    cost, times = document["cost"], document["timestamps"]
+    total = cost and cost["total"]
+    values = document["metrics"]
+    known = {one.name: metric_at(one.name, values) for one in infos}
+    timed = [one for one in infos if one.censored_by]
+    return convert(
+        {
+            "cell": cell.key,
+            "axes": dict(cell.values),
+            "repeat": cell.repeat,
+            "exit_code": exit_code,
+            "metrics": known,
+            "censored": [one.name for one in timed if metric_at(one.censored_by or "", values)],
+            "judge_variance": judge_variances(document, views),
+            "exposures": views.exposures(document),
+            "parts": views.parts(document),
+            "votes": [one["votes"]["scores"] for one in document["turns"] if one.get("votes")]
+            or None,
+            "usage": document["usage"]["total"],
+            "cost_usd": total and total["total_usd"],
+            **times,
+            **{name: document[name] for name in _SAME},
+        },
+        CellRow,
+    )
+
+
+# Keys that a run's document has, too.
+_SAME = ("run_id", "seed", "status", "end_reason", "n_turns", "error")
+
+
+# Plays cells: many runs at once over services that they share, each with an end of its own.
 
 # How a run ends that a sweep which goes on plays further.
 UNDER_WAY: frozenset[EndReason] = frozenset(

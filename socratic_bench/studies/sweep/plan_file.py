@@ -1,30 +1,174 @@
-"""Reads PLAN.toml: a sweep's flags as keys of a file, and settings of single models."""
+"""What is said of keys and values of a plan."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks import RunConfig
+from socratic_bench.catalogue.price_file import row_problems
 from socratic_bench.catalogue.prices import PriceSource, PriceTable, builtin_prices
-from socratic_bench.concurrency import kind_of
+from socratic_bench.concurrency import convert, kind_of
 from socratic_bench.documents.sweep_plan import MODELS, ModelPlan, PlanKey, key_name, plan_keys
 from socratic_bench.errors import MOST_SHOWN, Problem, UsageError
 from socratic_bench.settings import S3, Reader, Sources, read_bounded, table
 from socratic_bench.settings.files import UnreadableTomlError, parse_toml
 from socratic_bench.settings.reader import Flags
-from socratic_bench.studies.sweep.plan_models import TARGETS, Models, read_models
-from socratic_bench.studies.sweep.plan_words import (
-    MOST_VALUES,
-    WANTED,
-    Json,
-    is_number,
-    meant,
-    named,
-    unknown,
-)
 from socratic_bench.studies.sweep.settings import SweepSettings
+
+Json = Any  # as tomllib has it: dates and times, too
+
+MOST_VALUES = 1000  # of one key
+LONGEST_COMPARED = 100  # comparing takes quadratic time
+_SECRET = re.compile(r"secret|token|password|credential|access_key|api_key", re.IGNORECASE)
+WANTED: Mapping[type, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "text in quotation marks",
+}
+
+
+def is_number(value: Json) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def named(found: Mapping[str, Json], place: str = "") -> tuple[dict[str, Json], list[str]]:
+    """The values by the names of their keys, which may be written with hyphens, and a mistake for
+    each key that is written in both ways.
+    """
+    words: dict[str, str] = {}
+    mistakes = [
+        f"{place}{word}: the same as {words[key_name(word)]}: keep one."
+        for word in found
+        if words.setdefault(key_name(word), word) != word
+    ]
+    return {name: found[word] for name, word in words.items()}, mistakes
+
+
+def meant(word: str, known: Sequence[str]) -> Sequence[str]:
+    """The keys that one which is not known may stand for."""
+    near = get_close_matches(word[:LONGEST_COMPARED], known, n=1)
+    return near or [name for name in known if word in name.split("_")]
+
+
+def unknown(
+    word: str, known: Sequence[str], place: str = "", above: Iterable[str] = (), *, n_told: int
+) -> str:
+    """The mistake of a key that is not known, or that belongs `above` the tables.
+
+    What may have been meant is looked for only as long as not more mistakes are told than are
+    shown.
+    """
+    if near := meant(word, known if n_told < MOST_SHOWN else ()):
+        return f"{place}{word}: unknown key; did you mean {' or '.join(near)}?"
+    if _SECRET.search(word):
+        return (
+            f"{place}the key {word} is unknown. Secrets are no part of a plan: credentials come "
+            "from the environment."
+        )
+    if word in above:
+        return f"{place}{word}: belongs above the first table."
+    listed = f"there is {', '.join(known)}." if place else "see the schema sweep_plan."
+    return f"{place}{word}: unknown key; {listed}"
+
+
+# Reads the models of a plan: ids, or tables with what holds for one model alone.
+
+TARGETS = ("target_rpm", "target_tpm")
+# Settings of a run by their fields, and what a model's table calls them.
+_SETTINGS = {"model": "id", "region": "region", "service_tier": "service_tier"}
+
+
+class Models(Struct, frozen=True):
+    """The models of a plan, the ids of all that it names, and every mistake among them."""
+
+    models: tuple[ModelPlan, ...] = ()
+    ids: tuple[str, ...] = ()
+    mistakes: tuple[str, ...] = ()
+
+
+def read_models(found: Json, above: Iterable[str]) -> Models:
+    """The models of a plan, of which `above` are the keys beside them."""
+    if not isinstance(found, list) or not found:
+        said = "empty" if found == [] else kind_of(found)
+        form = f"a list of ids, or tables, each begun with [[{MODELS}]]"
+        return Models(mistakes=(f"{MODELS}: must be {form}, not {said}.",))
+    if len(found) > MOST_VALUES:
+        told = f"{MODELS}: {len(found)} are given; at most {MOST_VALUES} are taken."
+        return Models(mistakes=(told,))
+    mistakes: list[str] = []
+    models: dict[str, ModelPlan] = {}
+    items: dict[str, int] = {}
+    for item, row in enumerate(found, start=1):
+        place = f"{MODELS}, item {item}"
+        table_of = {"id": row} if isinstance(row, str) else row
+        wrong, values = _looked_over(place, table_of, above, n_told=len(mistakes))
+        mistakes += wrong
+        name = values.get("id")
+        if isinstance(name, str) and items.setdefault(name, item) != item:
+            mistakes.append(
+                f"{place}, id: {name!r} is that of item {items[name]}: keep one. regions and "
+                "service_tier, as lists, compare a model with itself."
+            )
+        elif not wrong:
+            one = convert(values, ModelPlan)
+            models[one.id] = one
+    return Models(tuple(models.values()), tuple(items), tuple(mistakes))
+
+
+def _looked_over(
+    place: str, row: Json, above: Iterable[str], *, n_told: int
+) -> tuple[list[str], Mapping[str, Json]]:
+    """Every mistake in one, and its values."""
+    if not isinstance(row, dict):
+        return [f"{place}: must be an id or a table, not {kind_of(row)}."], {}
+    known = ModelPlan.__struct_fields__
+    values, mistakes = named(row, f"{place}, ")
+    for word in [word for word in values if word not in known]:
+        del values[word]
+        mistakes.append(unknown(word, known, f"{place}, ", above, n_told=n_told + len(mistakes)))
+    if "id" not in values:
+        mistakes.append(f'{place}, id: missing; give the model as id = "ID".')
+    mistakes += [*_in_settings(place, values), *_in_targets(place, values)]
+    if "prices" in values:
+        mistakes += row_problems(f"{place}, prices", values["prices"])
+    return mistakes, values
+
+
+def _in_settings(place: str, values: Mapping[str, Json]) -> Iterator[str]:
+    given = {name: values[word] for name, word in _SETTINGS.items() if word in values}
+    for name, value in [*given.items()]:
+        if not isinstance(value, str):
+            yield f"{place}, {_SETTINGS[name]}: must be {WANTED[str]}, not {kind_of(value)}."
+            del given[name]
+        elif not value.strip():
+            yield f"{place}, {_SETTINGS[name]}: is empty."
+            del given[name]
+    # Without a model, the others alone are looked at; offline, none needs a region.
+    config = RunConfig(**{"model": "any", **given}, offline=True)
+    yield from (_placed(place, problem) for problem in config.problems())
+
+
+def _placed(place: str, problem: Problem) -> str:
+    """With the place of its setting, or that of the model if it names none."""
+    told = problem.render(lambda name: f"{place}, {_SETTINGS.get(name, name)}")
+    return told if problem.settings else f"{place}: {told}"
+
+
+def _in_targets(place: str, values: Mapping[str, Json]) -> Iterator[str]:
+    for name in (name for name in TARGETS if name in values):
+        value, parse = values[name], table(SweepSettings)[name].setting.parse
+        if not is_number(value) or (parse and parse(str(value)) is None):
+            said = value if is_number(value) else kind_of(value)
+            yield f"{place}, {name}: must be a whole number over 0, not {said}."
+
+
+# Reads PLAN.toml: a sweep's flags as keys of a file, and settings of single models.
 
 KINDS = (RunConfig, SweepSettings)
 # What a plan says of itself, as documents do.

@@ -3,13 +3,20 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from socratic_bench.documents.document import USD_PLACES
-from socratic_bench.documents.sweep import CellEntry, CellRow, FailedCell, Group, PrimaryMetric
+from socratic_bench.documents.sweep import (
+    CellEntry,
+    CellRow,
+    FailedCell,
+    Group,
+    PrimaryMetric,
+    Survival,
+)
 from socratic_bench.documents.usage import ActorUsage, Tokens
 from socratic_bench.ports.benchmark import Benchmark
+from socratic_bench.statistics.survival import Time
+from socratic_bench.studies.figures import Means, hazards
 from socratic_bench.studies.sweep.grid import MODEL, Cell, Grid, by_axis
-from socratic_bench.studies.sweep.hazards import hazards
-from socratic_bench.studies.sweep.means import Means
-from socratic_bench.studies.sweep.times import survival
+from socratic_bench.studies.times import longest, survival_of
 from socratic_bench.types import Json
 
 Rows = Mapping[str, CellRow]
@@ -98,3 +105,29 @@ def failed(ended: Iterable[CellRow]) -> list[FailedCell]:
     """The cells that failed."""
     rows = (row for row in ended if row.status != "completed")
     return [FailedCell(**{name: getattr(row, name) for name in _OF_FAILED}) for row in rows]
+
+
+def survival(means: Means, rows: Sequence[CellRow]) -> dict[str, Survival]:
+    """Each such metric over the cells in which it is known; those of which rows do not tell what
+    is censored are left out.
+    """
+    names = [one.name for one in means.metrics.values() if one.censored_by]
+    found = {name: _cell_clusters(name, means, rows) for name in names}
+    return {
+        name: survival_of(clusters, longest(clusters), has_limits=means.method is not None)
+        for name, clusters in found.items()
+        if clusters
+    }
+
+
+def _cell_clusters(name: str, means: Means, rows: Sequence[CellRow]) -> list[list[Time]]:
+    found: dict[tuple[object, ...], list[Time]] = {}
+    for row in rows:
+        value = row.metrics.get(name)
+        if value is None:
+            continue
+        if row.censored is None:
+            return []
+        time = Time(value, is_event=name not in row.censored)
+        found.setdefault(means.sample_of(row), []).append(time)
+    return [*found.values()]

@@ -22,15 +22,26 @@ from socratic_bench.runs.context import utc_now
 from socratic_bench.runs.prepare import draw_seed
 from socratic_bench.runs.services import Services
 from socratic_bench.storage.stores import ListedStores
-from socratic_bench.studies.sweep.control import CellJob, SweepControl
-from socratic_bench.studies.sweep.earlier import begun_earlier, gated_anew, known_rows, left
-from socratic_bench.studies.sweep.engine import SweepEngine
+from socratic_bench.studies.index import CellIndex
+from socratic_bench.studies.sweep.engine import (
+    CellJob,
+    SweepControl,
+    SweepDisplay,
+    SweepEngine,
+    SweepState,
+)
 from socratic_bench.studies.sweep.grid import Cell, Grid, run_id
-from socratic_bench.studies.sweep.index import CellIndex
 from socratic_bench.studies.sweep.preflight import Preflight
 from socratic_bench.studies.sweep.request import SweepRequest
-from socratic_bench.studies.sweep.state import SweepDisplay, SweepState
-from socratic_bench.studies.sweep.under_way import counted, journals_of, newest_request
+from socratic_bench.studies.sweep.resume import (
+    begun_earlier,
+    counted,
+    gated_anew,
+    journals_of,
+    known_rows,
+    left,
+    newest_request,
+)
 from socratic_bench.version import VERSION
 
 # A resumed sweep with targets sends nothing before the last earlier request is this old: a minute,

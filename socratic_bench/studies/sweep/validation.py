@@ -14,10 +14,9 @@ from socratic_bench.errors import Problem, UsageError, Words, shorten, to_text
 from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.settings import OFFLINE_REGION, Sources, read_bounded, table
 from socratic_bench.settings.files import UnreadableTomlError, parse_toml
-from socratic_bench.studies.sweep.checking import check
 from socratic_bench.studies.sweep.plan_file import ABOUT, KINDS, PlanFile, read_plan_file
-from socratic_bench.studies.sweep.prompts import read_prompts
-from socratic_bench.studies.sweep.request import read_sweep
+from socratic_bench.studies.sweep.preflight import check
+from socratic_bench.studies.sweep.request import read_prompts, read_sweep
 
 OWN = "own"  # a file of the benchmark's, which has its own word for it
 UNKNOWN = "unknown"  # what it is cannot be told, since it cannot be read

@@ -1,10 +1,10 @@
-"""Times to an event side by side: the curve of each contender, and how pairs differ."""
+"""The metrics of a group of cells that are times to an event: survival, clustered by sample."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from math import inf
 
 from msgspec import Struct
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from socratic_bench.documents.comparison import (
     ComparedSurvival,
@@ -13,6 +13,7 @@ from socratic_bench.documents.comparison import (
     SurvivalStep,
 )
 from socratic_bench.documents.document import FIGURE_PLACES, to_places
+from socratic_bench.documents.sweep import Estimate, Survival
 from socratic_bench.statistics.bootstrap import UNKNOWN, Limits, survival_difference_limits
 from socratic_bench.statistics.intervals import FEWEST
 from socratic_bench.statistics.survival import (
@@ -24,9 +25,43 @@ from socratic_bench.statistics.survival import (
     median,
     restricted_mean,
 )
-from socratic_bench.studies.compare.contenders import ClusterOf, Group
-from socratic_bench.studies.compare.pairing import Pairing
-from socratic_bench.studies.sweep.times import Clusters, longest, survival_of
+from socratic_bench.studies.groups import ClusterOf, Group, Pairing
+
+Clusters = Sequence[Sequence[Time]]
+
+
+def longest(clusters: Clusters) -> float:
+    return max(one.at for some in clusters for one in some)
+
+
+def survival_of(clusters: Clusters, horizon: float, *, has_limits: bool) -> Survival:
+    """The figures of the curve over all times; limits raise `ImportError` without numpy."""
+    times = [one for some in clusters for one in some]
+    steps = curve(times)
+    middle = Estimate(value=median(steps))
+    mean = Estimate(value=round(restricted_mean(steps, horizon), FIGURE_PLACES))
+    if has_limits:
+        from socratic_bench.statistics.bootstrap import in_fixed_order, survival_limits
+
+        limits = survival_limits(in_fixed_order(clusters), horizon)
+        of_mean = limits.restricted_mean
+        middle = replace(middle, low=limits.median.low, high=limits.median.high)
+        mean = replace(
+            mean,
+            low=to_places(of_mean.low, FIGURE_PLACES),
+            high=to_places(of_mean.high, FIGURE_PLACES),
+        )
+    return Survival(
+        n=len(times),
+        n_events=sum(one.is_event for one in times),
+        n_clusters=len(clusters),
+        median=middle,
+        restricted_mean=mean,
+        horizon=horizon,
+    )
+
+
+# Times to an event side by side: the curve of each contender, and how pairs differ.
 
 
 class Times(Struct, frozen=True, kw_only=True):

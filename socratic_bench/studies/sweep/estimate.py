@@ -1,20 +1,27 @@
-"""The dry run of a sweep: what it would take, without a call of a model."""
+"""What a forecast run comes to in numbers, which add up over the cells of a sweep."""
 
+import heapq
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.catalogue.prices import PriceSource
+from socratic_bench.documents.cost import Billing, CostEntry, add_up, role_cost
 from socratic_bench.documents.document import TIME_PLACES, USD_PLACES, ErrorEntry, to_places
 from socratic_bench.documents.dry_run import (
     ASSUMPTIONS,
+    BoundBy,
     CachingSaves,
+    Expectation,
     ExpectedGroup,
     ExpectedThroughput,
     Extent,
     FlexSaves,
+    Forecast,
     RefusedCells,
     SweepBudget,
     SweepDeadline,
@@ -23,27 +30,246 @@ from socratic_bench.documents.dry_run import (
 from socratic_bench.documents.schema import KEYS
 from socratic_bench.documents.sweep import CellRow
 from socratic_bench.documents.usage import CallUsage
+from socratic_bench.errors import BenchError
+from socratic_bench.models.rate_target import RateTarget, target_of
 from socratic_bench.ports.benchmark import Length
 from socratic_bench.runs import Plan, prepare
 from socratic_bench.runs.dry_run import Forecaster
 from socratic_bench.runs.prepare import draw_seed
 from socratic_bench.storage.stores import ListedStores
-from socratic_bench.studies.sweep.earlier import begun_earlier, left
-from socratic_bench.studies.sweep.forecast_totals import (
-    TOTAL,
-    Kind,
-    Usd,
-    reckon,
-    sum_by_model,
-    sum_loads,
-    sum_usage,
-    sum_usd,
-)
+from socratic_bench.studies.index import CellIndex
 from socratic_bench.studies.sweep.grid import MODEL, Cell
-from socratic_bench.studies.sweep.index import CellIndex
 from socratic_bench.studies.sweep.request import SweepRequest
-from socratic_bench.studies.sweep.timing import Timing, key
-from socratic_bench.types import EndReason, Json
+from socratic_bench.studies.sweep.resume import begun_earlier, left
+from socratic_bench.studies.sweep.settings import SweepSettings
+from socratic_bench.types import EndReason, Json, Role
+
+FLEX = "flex"
+TOTAL = "total"
+
+Usd = float | None  # `None`: a price is not known
+Place = tuple[str, str | None]  # a model, and its region
+
+
+class Load(Struct, frozen=True):
+    """Requests and tokens that a model is sent."""
+
+    requests: int = 0
+    tokens: int = 0
+
+
+class ForecastTotals(Struct, frozen=True, kw_only=True):
+    """What a run takes if replies have one length: usage and USD by role, USD by role and model,
+    seconds, those of all its requests together, and what each model is sent.
+    """
+
+    usage: Mapping[Role, CallUsage]
+    costs: Mapping[Role, Usd]
+    by_model: Mapping[Role, Mapping[str, Usd]]
+    duration_s: float
+    requests_s: float
+    loads: Mapping[Place, Load]
+    without_caching_usd: Usd
+    sources: Sequence[PriceSource] = ()
+    is_stand_in: bool = False
+
+
+class Kind(Struct, frozen=True, kw_only=True):
+    """Cells that differ in their repeat alone: `values` of their axes, and how many there are.
+
+    `at_flex_usd`: with the model under test at the tier flex.
+    """
+
+    values: Mapping[str, Json]
+    n: int
+    model: str
+    by_length: Mapping[Length, ForecastTotals]
+    at_flex_usd: Usd
+    refusal: BenchError | None
+
+    @property
+    def likely(self) -> ForecastTotals:
+        return self.by_length["likely"]
+
+
+def reckon(values: Mapping[str, Json], n: int, plan: Plan, forecast: Forecast) -> Kind:
+    """The cells of a plan, as they are forecast."""
+    billing = Billing.of(plan.config, plan.benchmark.parts, plan.models, plan.prices)
+    likely = forecast.expected["likely"]
+    return Kind(
+        values=values,
+        n=n,
+        model=plan.config.model,
+        by_length={
+            length: _reckoned(billing, expected) for length, expected in forecast.expected.items()
+        },
+        at_flex_usd=_at_flex(plan, likely),
+        refusal=likely.refusal,
+    )
+
+
+def _reckoned(billing: Billing, expected: Expectation) -> ForecastTotals:
+    tallies = expected.tallies
+    entry = CostEntry.of(billing, tallies)
+    roles = entry.roles if entry else {}
+    costs = {role: cost.total_usd for role, cost in roles.items() if cost is not None}
+    return ForecastTotals(
+        usage={role: CallUsage.of_all([one]) for role, one in tallies.items()},
+        costs={role: costs.get(role) for role in (*tallies, TOTAL)},
+        by_model={
+            role: {model: cost.total_usd if cost else None for model, cost in made.items()}
+            for role, made in (entry.by_model if entry else {}).items()
+        },
+        duration_s=expected.duration_s,
+        requests_s=sum(call.latency_ms for calls in expected.calls.values() for call in calls)
+        / 1000,
+        loads=_loads(billing, expected),
+        without_caching_usd=entry.without_caching_usd if entry else None,
+        sources=entry.prices if entry else (),
+        is_stand_in=bool(entry and entry.stand_in),
+    )
+
+
+def _loads(billing: Billing, expected: Expectation) -> dict[Place, Load]:
+    requests: dict[Place, int] = defaultdict(int)
+    tokens: dict[Place, int] = defaultdict(int)
+    for call in (call for calls in expected.calls.values() for call in calls):
+        place = (call.model_id or "", billing.region)
+        requests[place] += 1
+        tokens[place] += call.usage.input_tokens + call.usage.output_tokens if call.usage else 0
+    return {place: Load(requests[place], tokens[place]) for place in requests}
+
+
+def _at_flex(plan: Plan, expected: Expectation) -> Usd:
+    """USD of all roles, if the model under test were asked at the tier flex."""
+    config = replace(plan.config, service_tier=FLEX, latency_profile=None)
+    billing = Billing.of(config, plan.benchmark.parts, plan.models, plan.prices)
+    tested = plan.benchmark.parts.tested
+    costs = [
+        role_cost(
+            billing,
+            role,
+            [replace(one, served_tier=None) if role == tested else one for one in calls],
+        )
+        for role, calls in expected.calls.items()
+    ]
+    total = add_up(costs)
+    return None if total is None else total.total_usd
+
+
+def sum_usd(amounts: Iterable[tuple[Usd, int]]) -> Usd:
+    """The sum of amounts, each so many times; `None` if one of them is not known."""
+    total = 0.0
+    for usd, n in amounts:
+        if usd is None:
+            return None
+        total += usd * n
+    return round(total, USD_PLACES)
+
+
+def sum_by_model(kinds: Sequence[Kind], role: Role) -> dict[str, Usd]:
+    """USD of all cells by the model that is asked in a role."""
+    made = [(kind.likely.by_model.get(role, {}), kind.n) for kind in kinds]
+    names = sorted({name for models, _ in made for name in models})
+    return {name: sum_usd((models.get(name, 0.0), n) for models, n in made) for name in names}
+
+
+def sum_usage(usages: Iterable[tuple[CallUsage, int]]) -> CallUsage:
+    """The sums, each usage so many times; `None` where a number is not known."""
+    found = [*usages]
+
+    def total(name: str) -> int | None:
+        numbers: list[int | None] = [getattr(usage, name) for usage, _ in found]
+        if None in numbers:
+            return None
+        return sum((number or 0) * n for number, (_, n) in zip(numbers, found, strict=True))
+
+    tokens = {name: total(name) for name in CallUsage.__struct_fields__ if name != "calls"}
+    return CallUsage(calls=sum(usage.calls * n for usage, n in found), **tokens)
+
+
+def sum_loads(kinds: Sequence[Kind], length: Length) -> dict[Place, Load]:
+    """What each model is sent by all cells."""
+    found: dict[Place, Load] = {}
+    for kind in kinds:
+        for place, load in kind.by_length[length].loads.items():
+            so_far = found.get(place, Load())
+            found[place] = Load(
+                so_far.requests + load.requests * kind.n, so_far.tokens + load.tokens * kind.n
+            )
+    return found
+
+
+# How long a sweep is expected to take: the longest of what its cells wait for.
+
+# What one process does, about: see docs/performance.md.
+CALLS_PER_S = 200.0
+MINUTE_S = 60.0
+
+
+class Timing(Struct, frozen=True, kw_only=True):
+    """The cells in their order, their forecasts, and what bounds how fast they are played."""
+
+    cells: Sequence[Cell]
+    kinds: Sequence[Kind]
+    settings: SweepSettings
+    targets: Sequence[RateTarget]
+
+    def duration(self, length: Length) -> tuple[float, BoundBy]:
+        """Seconds that all cells take, and what they depend on most."""
+        loads = sum_loads(self.kinds, length)
+        n_calls = sum(load.requests for load in loads.values())
+        at_targets = [self.at_targets_s(place, load) for place, load in loads.items()]
+        longest = [kind.by_length[length].duration_s for kind in self.kinds]
+        bounds: dict[BoundBy, float] = {
+            "longest_cell": max(longest, default=0.0),
+            "max_connections": max(self._played_s(length), self._under_way_s(length)),
+            "process": n_calls / CALLS_PER_S,
+            "targets": max((one for one in at_targets if one is not None), default=0.0),
+        }
+        bound_by = max(bounds, key=lambda name: bounds[name])
+        return bounds[bound_by], bound_by
+
+    def target(self, place: Place) -> RateTarget:
+        """The target that holds for a model in a region."""
+        model, region = place
+        return target_of(self.targets, model, region or "")
+
+    def at_targets_s(self, place: Place, load: Load) -> float | None:
+        """Seconds until the last request of a model is sent at its targets; `None` without any.
+
+        Tokens have no slots: those of one minute may be sent at its beginning.
+        """
+        target = self.target(place)
+        tpm = target.tokens_per_minute
+        found = []
+        if target.requests_per_minute:
+            found.append((load.requests - 1) * target.spacing_s - target.burst_s)
+        if tpm:
+            found.append((load.tokens / tpm - 1) * MINUTE_S)
+        return max(0.0, *found) if found else None
+
+    def _played_s(self, length: Length) -> float:
+        """When the last cell ends, if each begins as soon as one before it has left its place."""
+        seconds_of = {key(one.values): one.by_length[length].duration_s for one in self.kinds}
+        free_at = [0.0] * min(self.settings.max_connections, len(self.cells) or 1)
+        for cell in self.cells:
+            begun_s = heapq.heappop(free_at)
+            heapq.heappush(free_at, begun_s + seconds_of[key(cell.values)])
+        return max(free_at)
+
+    def _under_way_s(self, length: Length) -> float:
+        """How long so many requests at once take for all of them."""
+        under_way_s = sum(kind.by_length[length].requests_s * kind.n for kind in self.kinds)
+        return under_way_s / self.settings.max_connections
+
+
+def key(values: Mapping[str, Json]) -> str:
+    """The same for cells that differ in their repeat alone."""
+    return repr(sorted(values.items()))
+
+
+# The dry run of a sweep: what it would take, without a call of a model.
 
 
 def forecast_sweep(

@@ -1,22 +1,34 @@
 """What earlier processes of a sweep have left to be played."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from datetime import datetime
+from functools import partial
+from itertools import chain
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks import RunConfig
+from socratic_bench.catalogue.prices import PriceTable
 from socratic_bench.documents.sweep import CellRow, SweepFile
-from socratic_bench.errors import EXIT_GATE
+from socratic_bench.errors import EXIT_GATE, BenchError
+from socratic_bench.journal import ReplayLog
 from socratic_bench.ports.benchmark import Benchmark
+from socratic_bench.ports.store import Entry
+from socratic_bench.runs import prepare
 from socratic_bench.runs.gates import has_gate_failures
+from socratic_bench.runs.models import earlier_usd, new_budget
+from socratic_bench.runs.prepare import Plan
 from socratic_bench.settings import table
-from socratic_bench.storage.stores import ListedStore
+from socratic_bench.storage.keys import RunKeys
+from socratic_bench.storage.replicated_journal import distinct
+from socratic_bench.storage.stores import ListedBucket, ListedStore
+from socratic_bench.studies.index import CellIndex, begun_sweeps, curated_bodies
+from socratic_bench.studies.sweep.engine import CellJob, row_of_curated
 from socratic_bench.studies.sweep.grid import Cell, Grid, run_id, run_ids_begin_with
-from socratic_bench.studies.sweep.index import CellIndex, begun_sweeps, curated_bodies
-from socratic_bench.studies.sweep.rows import row_of_curated
 from socratic_bench.studies.sweep.settings import SweepSettings
 
 
@@ -96,3 +108,73 @@ def left(cells: Sequence[Cell], rows: Mapping[str, CellRow], settings: SweepSett
         if (row := rows.get(cell.key)) is None
         or (row.status != "completed" and settings.retry_failed)
     ]
+
+
+# What cells that earlier processes began, and did not end, have cost so far.
+
+READERS = 16
+
+
+def journals_of(run_ids: Iterable[str], stores: Sequence[ListedStore]) -> dict[str, list[Entry]]:
+    """What the journals of these runs hold, by id, of those that have begun."""
+    ids = [*run_ids]
+    with ThreadPoolExecutor(READERS, thread_name_prefix="under-way") as pool:
+        read = [pool.map(partial(journal_entries, store), ids) for store in stores]
+        found = [[*distinct([*chain(*of_run)]).values()] for of_run in zip(*read, strict=True)]
+    return {run_id: entries for run_id, entries in zip(ids, found, strict=True) if entries}
+
+
+def counted(
+    jobs: Sequence[CellJob],
+    grid: Grid,
+    journals: Mapping[str, Sequence[Entry]],
+    price_tables: Callable[[], dict[str, PriceTable]],
+) -> list[CellJob]:
+    """The same jobs, each with what its run's journal tells that it has cost, in USD at most.
+
+    A run whose journal cannot be read says so itself once it is to go on.
+    """
+    tables = price_tables()
+    return [
+        _counted(job, grid, journals[job.run_id], tables) if job.run_id in journals else job
+        for job in jobs
+    ]
+
+
+def newest_request(entries: Sequence[Entry]) -> datetime | None:
+    """When the last request that a journal tells of was sent; `None` without any. A run whose
+    journal cannot be read says so itself once it is to go on.
+    """
+    with suppress(BenchError):
+        sent = (attempt.started_at for attempt, _ in ReplayLog(entries).requests())
+        return max(sent, default=None)
+    return None
+
+
+def _counted(
+    job: CellJob, grid: Grid, entries: Sequence[Entry], price_tables: dict[str, PriceTable]
+) -> CellJob:
+    with suppress(BenchError):
+        plan = prepare(grid.config(job.cell), price_tables=price_tables)
+        return replace(job, counted_usd=_cost_usd(plan, ReplayLog(entries)))
+    return job
+
+
+def _cost_usd(plan: Plan, replay_log: ReplayLog) -> float:
+    return earlier_usd(new_budget(plan, None, lambda _: None), plan, replay_log)
+
+
+def journal_entries(store: ListedStore, run_id: str) -> list[Entry]:
+    """Of a run's journal: one file in a folder, and an object an entry in a bucket."""
+    keys = RunKeys(run_id)
+    if not isinstance(store, ListedBucket):
+        return [*_read((store.get(keys.journal_file) or b"").splitlines())]
+    names = sorted(key for key in store.keys(keys.journal) if key != keys.lease)
+    links = _read(store.get(name) or b"" for name in names)
+    return [entry for link in links if isinstance(entry := link.get("entry"), dict)]
+
+
+def _read(lines: Iterable[bytes]) -> Iterator[Entry]:
+    for line in lines:
+        with suppress(msgspec.DecodeError):  # the last one, of a process that was killed
+            yield msgspec.json.decode(line, type=dict)

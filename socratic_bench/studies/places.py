@@ -11,9 +11,9 @@ from socratic_bench.documents.sweep import CellRow, SweepFile
 from socratic_bench.errors import UsageError
 from socratic_bench.settings import MAX_STORED_BYTES, S3, read_bounded
 from socratic_bench.storage.stores import ListedStore, store_at
-from socratic_bench.studies.compare.stored_run import COMPLETE_IT
+from socratic_bench.studies.index import CellIndex, begun_sweeps, curated_bodies
+from socratic_bench.studies.rows import COMPLETE_IT
 from socratic_bench.studies.sweep.grid import run_ids_begin_with
-from socratic_bench.studies.sweep.index import CellIndex, begun_sweeps, curated_bodies
 
 SWEEPS = "/sweeps/"
 RUNS = "raw/runs/"

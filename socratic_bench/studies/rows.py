@@ -1,20 +1,23 @@
 """A complete run as a comparison needs it, by its curated file or its document."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
+from functools import cache
+from math import fsum
 from typing import Any
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct, defstruct, field
 
-from socratic_bench.benchmarks import load_benchmark
+from socratic_bench.benchmarks import RunConfig, load_benchmark
 from socratic_bench.concurrency import convert
-from socratic_bench.documents.encoding import loaded, reason
+from socratic_bench.documents.encoding import loaded, read_value, reason
+from socratic_bench.documents.inputs import own_inputs
+from socratic_bench.documents.run import CuratedDocument, RunDocument
 from socratic_bench.errors import UsageError
 from socratic_bench.ports.benchmark import Benchmark, MetricInfo
+from socratic_bench.ports.parts import Part, Parts, Views
 from socratic_bench.runs.gates import metric_at
 from socratic_bench.statistics.survival import Time
-from socratic_bench.studies.compare.validation import validate_run
-from socratic_bench.studies.sweep.judge_variance import judge_variances
 
 JUDGES = "judge.model"
 TEMPERATURE = "judge.temperature"
@@ -181,3 +184,70 @@ def value_at(document: object, path: str) -> Any:  # noqa: ANN401 -- any value o
 
 def _scalar(value: object) -> object:
     return value if isinstance(value, bool | int | float | str) else None
+
+
+# A stored run's document, held to its own types: the core's and its benchmark's.
+
+
+def validate_run(document: Mapping[str, Any], benchmark: Benchmark, name: str) -> None:
+    """Raises `UsageError` with `name` and path for a value that is not of its type, wherever it
+    stands. What a benchmark adds may be missing: it may be of another version.
+    """
+    kind = CuratedDocument if document.get("kind") == "curated" else RunDocument
+    for one in (kind, *_own_types(benchmark.name, benchmark.parts)):
+        read_value(document, one, name)
+
+
+@cache
+def _own_types(benchmark: str, parts: Parts) -> tuple[type[Struct], ...]:
+    """A benchmark's keys by where they stand; those of one place are types of their own."""
+    below = {
+        "metrics": parts.metrics,
+        "thresholds": parts.thresholds | None,
+        "inputs": own_inputs(RunConfig, benchmark) | None,
+    }
+    beside = (parts.sample, parts.headline, parts.run)
+    return (
+        *(one for one in beside if one is not Part),
+        defstruct("Below", [(name, kind, None) for name, kind in below.items()]),
+        *(_turns(one) for one in (parts.turn, parts.scores) if one is not Part),
+    )
+
+
+def _turns(kind: type[Part]) -> type[Struct]:
+    turns: Any = list
+    return defstruct("Turns", [("turns", turns[kind])])
+
+
+# How much of a run's figures is the judge's own scatter, where it gave several verdicts a turn.
+
+MEDIAN = "median"
+
+
+def judge_variances(document: Mapping[str, Any], views: Views) -> dict[str, float]:
+    """By path, of a run's document: the variance that its judges' scatter adds to a metric which is
+    a mean of scores over judged turns. Nothing of it is known with a single verdict of each judge,
+    or where the median of several judges counts.
+
+    A turn's score is the mean of J jurors' means of m samples, so that its variance is the sum of
+    the jurors' s² / m over J² (`votes.within_jurors` has s); a mean of T turns has a T-th of their
+    mean.
+    """
+    judge = document.get("judge") or {}
+    if judge.get("rule") == MEDIAN or judge.get("samples", 1) == 1:
+        return {}
+    found = {
+        metric: [*_of_turns(document, score, judge["samples"])]
+        for metric, score in views.mean_scores.items()
+    }
+    return {metric: fsum(some) / len(some) ** 2 for metric, some in found.items() if some}
+
+
+def _of_turns(document: Mapping[str, Any], score: str, n_samples: int) -> Iterator[float]:
+    for turn in document["turns"]:
+        votes = turn.get("votes")
+        if turn["score"] is None or turn.get("replayed") or not votes:
+            continue
+        spreads = [one[score] for one in votes["within_jurors"].values() if one]
+        if spreads and len(spreads) == votes["n_votes"]:
+            yield fsum(one**2 for one in spreads) / n_samples / len(spreads) ** 2

@@ -9,7 +9,10 @@ from socratic_bench.errors import Problem, UsageError
 from socratic_bench.ports.benchmark import Benchmark, MetricInfo
 from socratic_bench.statistics.bootstrap import Method
 from socratic_bench.statistics.intervals import is_available
-from socratic_bench.studies.compare.contenders import (
+from socratic_bench.studies.compare.document import NO_INTERVALS, Compared, document_of
+from socratic_bench.studies.figures import Figures
+from socratic_bench.studies.gates import Bound, MaxDrop, misnamed
+from socratic_bench.studies.groups import (
     clusters_by,
     differing,
     groups_of,
@@ -18,12 +21,8 @@ from socratic_bench.studies.compare.contenders import (
     too_few,
     twice,
 )
-from socratic_bench.studies.compare.document import NO_INTERVALS, Compared, document_of
-from socratic_bench.studies.compare.drop_gates import MaxDrop
-from socratic_bench.studies.compare.figures import Figures
-from socratic_bench.studies.compare.reading import read, together
-from socratic_bench.studies.compare.times import times_of
-from socratic_bench.studies.sweep.bounds import Bound, misnamed
+from socratic_bench.studies.reading import read_runs, together
+from socratic_bench.studies.times import times_of
 
 
 class ComparisonRequest(Struct, frozen=True, kw_only=True):
@@ -52,7 +51,7 @@ def compare(
     wrong, `misused` included, and `ArtifactError` for a store.
     """
     named = [*asked.arguments, *filter(None, [asked.baseline])]
-    reading = read(named, region, asked.judging)
+    reading = read_runs(named, region, asked.judging)
     groups = groups_of(reading.runs, asked.baseline)
     unlike = differing(groups)
     mistakes = [*misused, *reading.mistakes, *twice(reading.runs), *_limitless(asked)]

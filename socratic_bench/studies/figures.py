@@ -1,14 +1,29 @@
 """The metrics of a group of cells: their means, with intervals that are clustered by sample."""
 
+from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from math import fsum, isfinite
+from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from socratic_bench.documents.comparison import ComparedPair, Contender, Difference, TurnScore
 from socratic_bench.documents.document import FIGURE_PLACES, to_places
-from socratic_bench.documents.sweep import CellRow, Mean, RunGroup, TwoGroups, Variance
+from socratic_bench.documents.sweep import (
+    CellRow,
+    Hazard,
+    Hazards,
+    Mean,
+    RunGroup,
+    TurnHazard,
+    TwoGroups,
+    Variance,
+)
 from socratic_bench.ports.benchmark import MetricInfo
+from socratic_bench.ports.parts import Exposure
 from socratic_bench.statistics.bootstrap import Method, in_fixed_order, mean_interval
+from socratic_bench.statistics.differences import ALPHA, holm, paired_p, smallest_seen
 from socratic_bench.statistics.intervals import (
     Clusters,
     Interval,
@@ -20,7 +35,10 @@ from socratic_bench.statistics.intervals import (
     t_interval,
     wilson_interval,
 )
+from socratic_bench.studies.groups import ClusterOf, Group, Pairing, kind_of
+from socratic_bench.studies.rows import StoredRun
 from socratic_bench.studies.sweep.grid import Grid
+from socratic_bench.studies.times import Times
 from socratic_bench.types import plural
 
 # Of a metric's range: groups of runs that are closer are no danger to its mean.
@@ -206,3 +224,178 @@ def _variance(split: Split, judge: float | None) -> Variance | None:
 
 def _flat(lists: Iterable[Sequence[float]]) -> list[float]:
     return [value for values in lists for value in values]
+
+
+# Means of contenders and differences of pairs, with intervals where the extra `stats` is there.
+
+
+class Figures(Struct, frozen=True, kw_only=True):
+    """How figures are made: of which metrics, in which clusters, and whether with intervals."""
+
+    metrics: Sequence[MetricInfo]
+    cluster_of: ClusterOf
+    has_intervals: bool
+    times: Times
+    method: Method = "t"
+
+    def contender(self, group: Group) -> Contender:
+        """Its means, and its score turn by turn."""
+        method = self.method if self.has_intervals else None
+        return Contender(
+            name=group.name,
+            model=group.model,
+            sources=[*dict.fromkeys(run.source for run in group.runs)],
+            n_runs=len(group.runs),
+            metrics={
+                one.name: mean_over(group.runs, one, self.cluster_of, method)
+                for one in self.metrics
+            },
+            score_by_turn=_score_by_turn(group),
+            survival=self.times.of(group),
+        )
+
+    def pair(self, first: Group, second: Group, pairing: Pairing) -> ComparedPair:
+        """Their differences, whose p is corrected by `corrected`."""
+        return ComparedPair(
+            first=first.name,
+            second=second.name,
+            paired_by=pairing.paired_by,
+            n_pairs=len(pairing.pairs),
+            n_unpaired=pairing.n_unpaired,
+            differences={
+                one.name: self._difference(pairing.differences(one.name)) for one in self.metrics
+            },
+            survival=self.times.differences(pairing),
+        )
+
+    def _difference(self, clusters: Clusters) -> Difference:
+        if not clusters:
+            return Difference(mean=None, n=0, n_clusters=0, **_UNKNOWN)
+        found = clustered(clusters)
+        told = Difference(
+            mean=to_places(found.mean, FIGURE_PLACES),
+            n=found.n,
+            n_clusters=found.n_clusters,
+            **_UNKNOWN,
+        )
+        if not self.has_intervals or found.error is None:
+            return told
+        p = paired_p(found)
+        interval = interval_of(None, clusters, self.method)
+        if not found.error and found.mean and p is not None and p > ALPHA:
+            interval = None  # a test that cannot tell it from 0 rules no other difference out
+        return replace(
+            told,
+            low=to_places(interval.low if interval else None, FIGURE_PLACES),
+            high=to_places(interval.high if interval else None, FIGURE_PLACES),
+            p=p,
+            detectable=to_places(smallest_seen(found), FIGURE_PLACES),
+        )
+
+
+def mean_over(
+    runs: Sequence[StoredRun], metric: MetricInfo, cluster_of: ClusterOf, method: Method | None
+) -> Mean:
+    """A metric over runs, by cluster and by how these were played; see `mean_of`."""
+    name = metric.name
+    split: dict[Hashable, dict[Kind, list[float]]] = defaultdict(dict)
+    for run in runs:
+        for key, value in run.values(name, cluster_of(run)).items():
+            split[key].setdefault(kind_of(run), []).append(value)
+    judge = judge_part(
+        run.judge_variance.get(name) for run in runs if run.metrics[name] is not None
+    )
+    is_of_parts = any(run.parts.get(name) for run in runs)
+    return mean_of(metric, split, method, judge, is_of_parts=is_of_parts)
+
+
+_UNKNOWN = dict.fromkeys(("low", "high", "p", "p_holm", "detectable", "tied"))
+
+
+def corrected(pairs: Sequence[ComparedPair]) -> list[ComparedPair]:
+    """With each p corrected for the number of all of them."""
+    known = [
+        (n, metric, one.p)
+        for n, pair in enumerate(pairs)
+        for metric, one in pair.differences.items()
+        if one.p is not None
+    ]
+    told = [dict(pair.differences) for pair in pairs]
+    for (n, metric, _), p in zip(known, holm([p for *_, p in known]), strict=True):
+        told[n][metric] = replace(told[n][metric], p_holm=p, tied=p > ALPHA)
+    return [replace(pair, differences=one) for pair, one in zip(pairs, told, strict=True)]
+
+
+def _score_by_turn(group: Group) -> list[TurnScore]:
+    scores: dict[int, list[float]] = defaultdict(list)
+    for run in group.runs:
+        for turn in run.keys.turns:
+            if turn.score is not None:
+                scores[turn.turn].append(turn.score)
+    return [
+        TurnScore(turn=turn, mean=round(fsum(some) / len(some), FIGURE_PLACES), n=len(some))
+        for turn, some in sorted(scores.items())
+    ]
+
+
+# How likely the benchmark's events are, turn by turn and by kind of turn, clustered by sample.
+
+
+class _AtRisk(Struct, frozen=True):
+    """A turn in which an event could come."""
+
+    sample: Hashable
+    turn: int
+    kind: str
+    is_event: bool
+
+
+def hazards(means: Means, rows: Sequence[CellRow]) -> dict[str, Hazards]:
+    """Of each event that could come in any of the cells; nothing if a row does not tell of them."""
+    if any(row.exposures is None for row in rows):
+        return {}
+    found: dict[str, list[tuple[Hashable, Exposure]]] = {}
+    for row in rows:
+        for name, one in (row.exposures or {}).items():
+            if one.turns:
+                found.setdefault(name, []).append((means.sample_of(row), one))
+    return {name: _hazards(exposures, means) for name, exposures in found.items()}
+
+
+def _hazards(exposures: Sequence[tuple[Hashable, Exposure]], means: Means) -> Hazards:
+    at_risk = [one for sample, exposure in exposures for one in _turns(sample, exposure)]
+    by_turn: dict[int, list[_AtRisk]] = {}
+    by_kind: dict[str, list[_AtRisk]] = {}
+    for one in at_risk:
+        by_turn.setdefault(one.turn, []).append(one)
+        by_kind.setdefault(one.kind, []).append(one)
+    return Hazards(
+        n=len(exposures),
+        n_events=sum(one.is_event for one in at_risk),
+        n_clusters=len({sample for sample, _ in exposures}),
+        by_turn=[
+            TurnHazard(turn=turn, **_hazard(some, means)) for turn, some in sorted(by_turn.items())
+        ],
+        by_kind={kind: Hazard(**_hazard(some, means)) for kind, some in sorted(by_kind.items())},
+    )
+
+
+def _turns(sample: Hashable, exposure: Exposure) -> Iterator[_AtRisk]:
+    for turn, kind in zip(exposure.turns, exposure.kinds, strict=True):
+        is_event = exposure.is_event and turn == exposure.turns[-1]
+        yield _AtRisk(sample, turn, kind, is_event)
+
+
+def _hazard(at_risk: Sequence[_AtRisk], means: Means) -> Mapping[str, Any]:
+    clusters: dict[Hashable, list[float]] = {}
+    for one in at_risk:
+        clusters.setdefault(one.sample, []).append(float(one.is_event))
+    found = clustered([*clusters.values()])
+    interval = wilson_interval(found) if means.method else None
+    return {
+        "n_at_risk": found.n,
+        "n_events": sum(one.is_event for one in at_risk),
+        "hazard": round(found.mean, FIGURE_PLACES),
+        "low": round(interval.low, FIGURE_PLACES) if interval else None,
+        "high": round(interval.high, FIGURE_PLACES) if interval else None,
+    }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
+from socratic_bench.documents.comparison import ComparedPair, Difference, DropGate, FailedContender
 from socratic_bench.documents.sweep import Mean, MinimumGate, Survival
 from socratic_bench.errors import Problem
 from socratic_bench.ports.benchmark import Benchmark, MetricInfo
@@ -16,6 +17,7 @@ from socratic_bench.statistics.intervals import FEWEST
 
 if TYPE_CHECKING:
     from socratic_bench.runs import Plan
+
 
 LOW = ".low"
 OF_TIMES = ("median", "restricted_mean")
@@ -134,7 +136,7 @@ class Feasibility(Struct, kw_only=True):
         return f"Name more of them with {' or '.join(f'{{{name}}}' for name in self.axes)}."
 
 
-def held(
+def minimum_gates(
     bounds: Iterable[Bound], name: str, means: Mapping[str, Mean], survival: Mapping[str, Survival]
 ) -> Iterator[MinimumGate]:
     """What a model's figures are, and whether they reach the bounds."""
@@ -176,8 +178,8 @@ def _reason(bound: Bound, mean: Mean | None, times: Survival | None) -> str:
     return "fewer than half of the runs saw the event"
 
 
-def missed(gates: Iterable[MinimumGate]) -> list[str]:
-    """A sentence for each that was missed."""
+def missed_minima(gates: Iterable[MinimumGate]) -> list[str]:
+    """A sentence for each that was missed_minima."""
     return [_sentence(one) for one in gates if not one.passed]
 
 
@@ -186,3 +188,93 @@ def _sentence(one: MinimumGate) -> str:
     if one.value is None:
         return f"{what} is null ({one.reason}), so it does not reach {one.minimum:g}."
     return f"{what} is {one.value:g}, which is {one.minimum - one.value:.4g} under {one.minimum:g}."
+
+
+# Gates on how far a contender may fall behind the baseline.
+
+LOW_OF_DROP = ".low"
+
+
+class MaxDrop(Struct, frozen=True, kw_only=True):
+    """METRIC=VALUE, or METRIC.low=VALUE for the worse limit of the difference's interval."""
+
+    metric: str
+    max_drop: float
+    is_of_limit: bool
+
+    @classmethod
+    def parse(cls, word: str) -> "MaxDrop | None":
+        gate = Gate.parse(word)
+        if gate is None or gate.minimum < 0:
+            return None
+        return cls(
+            metric=gate.metric.removesuffix(LOW_OF_DROP),
+            max_drop=gate.minimum,
+            is_of_limit=gate.metric.endswith(LOW_OF_DROP),
+        )
+
+
+def drop_gates(
+    drops: Sequence[MaxDrop], pairs: Iterable[ComparedPair], metrics: Sequence[MetricInfo]
+) -> Iterator[DropGate]:
+    """Each pair against each bound; the second of a pair is the baseline."""
+    higher = {one.name: one.higher_is_better for one in metrics}
+    for pair in pairs:
+        for one in drops:
+            found = pair.differences[one.metric]
+            drop = _drop(one, found, is_higher_better=higher[one.metric])
+            yield _gate(one, pair.first, drop, _drop_reason(found) if drop is None else None)
+
+
+def drop_gates_of_failed(
+    drops: Sequence[MaxDrop], failed: Iterable[FailedContender]
+) -> Iterator[DropGate]:
+    """Each bound for what has no complete run, so that no drop of it is known."""
+    for gone in failed:
+        for one in drops:
+            yield _gate(one, gone.model, None, "no complete run tells it")
+
+
+def _gate(one: MaxDrop, name: str, drop: float | None, reason: str | None) -> DropGate:
+    return DropGate(
+        name=name,
+        metric=one.metric,
+        of="low" if one.is_of_limit else "mean",
+        max_drop=one.max_drop,
+        drop=drop,
+        reason=reason,
+        passed=drop is not None and drop <= one.max_drop,
+    )
+
+
+def _drop_reason(found: Difference) -> str:
+    """Why a drop is not known."""
+    if not found.n:
+        return "no pair of runs tells it"
+    if found.n_clusters < FEWEST:
+        return "one sample has no interval"
+    return "its interval has no limit"
+
+
+def _drop(one: MaxDrop, found: Difference, *, is_higher_better: bool) -> float | None:
+    """How much worse the first is; of an interval, its worse limit."""
+    limit = found.low if is_higher_better else found.high
+    difference = limit if one.is_of_limit else found.mean
+    if difference is None:
+        return None
+    # Of no difference there is no drop, rather than one of minus zero.
+    return 0.0 - difference if is_higher_better else difference
+
+
+def missed_drops(gates: Iterable[DropGate]) -> list[str]:
+    """A sentence for each that was missed_drops."""
+    return [_drop_sentence(one) for one in gates if not one.passed]
+
+
+def _drop_sentence(one: DropGate) -> str:
+    what = f"{one.metric}{LOW_OF_DROP if one.of == 'low' else ''} of {one.name}"
+    if one.drop is None:
+        return (
+            f"The drop of {what} is null ({one.reason}), so it does not keep to {one.max_drop:g}."
+        )
+    return f"{what} is {one.drop:.4g} worse than the baseline, over {one.max_drop:g}."
