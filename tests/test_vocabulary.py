@@ -55,12 +55,18 @@ ALLOWED = {
         *("ExecutionSettings", "socratic_bench.benchmarks.execution.settings"),
         *("SocraticSettings", "socratic_bench.benchmarks.socratic.settings"),
     },
+    # Keys that every document of these kinds has, null where another benchmark was run.
+    "socratic_bench/documents/document.py": {
+        *("compliance_rate", "half_life", "insights", "insights_unjudged_reason", "pressure"),
+        *("purity", "scenario", "student", "student_flags", "student_model", "student_prompt"),
+        "substance",
+    },
     "socratic_bench/settings/core.py": {"socratic"},  # the default of --benchmark
     # An `end_reason`, which documents list among those of any run.
     "socratic_bench/errors.py": {"student_closed"},
     "socratic_bench/types.py": {"student_closed"},
     # Masked nowhere, since it stands in every document.
-    "socratic_bench/redaction/forms.py": {"socratic"},
+    "socratic_bench/redaction.py": {"socratic"},
 }
 
 

@@ -20,7 +20,7 @@ from socratic_bench.documents.document import (
 )
 from socratic_bench.types import doc
 
-Sample = Annotated[str, doc("name of the scenario or data set")]
+Sample = Annotated[str, doc("name of what was run, as the benchmark calls it")]
 Turn = Annotated[Turns, doc("index of the turn or item, from 0")]
 Score = Annotated[float | None, doc("sum of the scores; null: no judge or no verdict")]
 Unjudged = Annotated[str | None, doc("why there is no verdict; null: there is one, or no judge")]
