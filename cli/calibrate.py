@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from socratic_bench.documents.run import RunResult
     from socratic_bench.errors import Words
     from socratic_bench.runs import CancelToken
-    from socratic_bench.studies.calibrate.calibrating import Calibration, CalibrationRequest
+    from socratic_bench.studies.calibrate.calibration import Calibration, CalibrationRequest
 
 DESCRIPTION = """\
 Has a judge score replies that people have labelled, and prints one JSON document with how far they
@@ -81,7 +81,7 @@ def build_parser() -> Parser:
 def prepared(flags: Flags, problems: "Sequence[Words]") -> "Calibration":
     """Raises `UsageError` with every mistake."""
     from socratic_bench.errors import UsageError
-    from socratic_bench.studies.calibrate.calibrating import prepare_calibration
+    from socratic_bench.studies.calibrate.calibration import prepare_calibration
 
     from .sources import bucket_region, read_untested
 
@@ -95,7 +95,7 @@ def prepared(flags: Flags, problems: "Sequence[Words]") -> "Calibration":
 
 
 def _asked(flags: Flags, problems: "list[Words]") -> "CalibrationRequest":
-    from socratic_bench.studies.calibrate.calibrating import CalibrationRequest
+    from socratic_bench.studies.calibrate.calibration import CalibrationRequest
 
     return CalibrationRequest(
         labels=tuple(_words(flags, "labels")),
@@ -140,8 +140,7 @@ def _perform(calibration: "Calibration", flags: Flags, cancel_token: "CancelToke
 
 def _document(calibration: "Calibration", result: "RunResult") -> "CalibrationDocument":
     """It is kept where the run is, too."""
-    from socratic_bench.studies.calibrate.calibrating import document_of
-    from socratic_bench.studies.calibrate.storing import keep
+    from socratic_bench.studies.calibrate.calibration import document_of, keep
 
     from .sources import call_by_flags
 

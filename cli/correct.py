@@ -19,14 +19,14 @@ from .stored_runs import (
 
 if TYPE_CHECKING:
     from socratic_bench.errors import Words
-    from socratic_bench.studies.calibrate.correcting import CorrectionRequest
+    from socratic_bench.studies.calibrate.corrections import CorrectionRequest
 
 EPILOG = "exit codes: 0 told, 2 usage, 4 a store cannot be read.\n"
 
 
 def main(words: Sequence[str]) -> int:
     """Three figures for one; no model is called."""
-    from socratic_bench.studies.calibrate.correcting import correct
+    from socratic_bench.studies.calibrate.corrections import correct
 
     from .correct_table import say_correction
     from .output import print_document, waiting_for
@@ -71,7 +71,7 @@ def build_parser() -> Parser:
 
 def _asked(found: Namespace, parser: Parser) -> "CorrectionRequest":
     """Raises `UsageError` with every mistake."""
-    from socratic_bench.studies.calibrate.correcting import CorrectionRequest
+    from socratic_bench.studies.calibrate.corrections import CorrectionRequest
 
     problems: list[Words] = []
     matches = read_matches(found.match or (), problems)

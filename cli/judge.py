@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from socratic_bench.documents.run import RunResult
     from socratic_bench.errors import Words
     from socratic_bench.runs import CancelToken
-    from socratic_bench.studies.rejudge.preparing import Rejudging
+    from socratic_bench.studies.rejudge.prepare import Rejudging
 
 DESCRIPTION = """\
 Judges stored runs again, with another judge, jury or edition of the rubric, and prints one JSON
@@ -68,7 +68,7 @@ def prepared(flags: Flags, problems: "Sequence[Words]") -> "tuple[RunConfig, Seq
     """What is asked for, and the runs. Raises `UsageError` with every mistake."""
     from socratic_bench.benchmarks import RunConfig
     from socratic_bench.settings import fields_of
-    from socratic_bench.studies.rejudge.preparing import prepare_judgings
+    from socratic_bench.studies.rejudge.prepare import prepare_judgings
 
     from .output import waiting_for
     from .sources import bucket_region, read_untested
@@ -92,7 +92,7 @@ def prepared(flags: Flags, problems: "Sequence[Words]") -> "tuple[RunConfig, Seq
 def _perform(
     runs: "Sequence[Rejudging]", config: "RunConfig", flags: Flags, cancel_token: "CancelToken"
 ) -> "Mapping[str, RunResult]":
-    from socratic_bench.studies.rejudge.judging import judge_again
+    from socratic_bench.studies.rejudge.judge import judge_again
 
     from .progress import listener_for
     from .run_in_thread import run_in_thread
@@ -108,7 +108,7 @@ def _perform(
 
 
 def _estimate(runs: "Sequence[Rejudging]", config: "RunConfig", flags: Flags) -> int:
-    from socratic_bench.studies.rejudge.judging import forecast
+    from socratic_bench.studies.rejudge.judge import forecast
 
     from .judge_table import say_forecast
     from .output import print_document, waiting_for
@@ -121,7 +121,7 @@ def _estimate(runs: "Sequence[Rejudging]", config: "RunConfig", flags: Flags) ->
 
 
 def _report(runs: "Sequence[Rejudging]", results: "Mapping[str, RunResult]", flags: Flags) -> int:
-    from socratic_bench.studies.rejudge.differences import document_of
+    from socratic_bench.studies.rejudge.judge import document_of
 
     from .judge_table import say_judgings
     from .output import print_document

@@ -9,7 +9,7 @@ from .arguments import Parser, parse_strictly
 from .stored_runs import NO_CSV, WHICH_RUNS, add_judging, add_output, add_runs, calling_flags_of
 
 if TYPE_CHECKING:
-    from socratic_bench.studies.calibrate.labelling import LabellingRequest
+    from socratic_bench.studies.calibrate.session import LabellingRequest
 
 N_TURNS = 100
 EPILOG = (
@@ -20,7 +20,7 @@ EPILOG = (
 
 def main(words: Sequence[str]) -> int:
     """Ask until all is answered, or the person stops; every answer is kept at once."""
-    from socratic_bench.studies.calibrate.labelling import prepare_labelling
+    from socratic_bench.studies.calibrate.session import prepare_labelling
 
     from .label_terminal import ask_all
     from .output import print_document, waiting_for
@@ -63,7 +63,7 @@ def build_parser() -> Parser:
 
 def _asked(found: Namespace, parser: Parser) -> "LabellingRequest":
     """Raises `UsageError` with every mistake."""
-    from socratic_bench.studies.calibrate.labelling import LabellingRequest
+    from socratic_bench.studies.calibrate.session import LabellingRequest
 
     problems = [] if found.runs else [WHICH_RUNS]
     if not (found.labeller or "").strip():

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from socratic_bench.documents.calibration import Label
-    from socratic_bench.studies.calibrate.labelling import Labelling
-    from socratic_bench.studies.labels.session import Question
+    from socratic_bench.studies.calibrate.session import Labelling, Question
 
 HELP = "? what scores mean, b back, s skip this turn, a all of the dialogue, q quit"
 SHOWN_LINES = 6  # of what was said before; `a` shows all

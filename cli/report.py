@@ -110,9 +110,8 @@ def _asked(found: Namespace) -> dict[str, str]:
 
 def written(found: Namespace, max_bytes: int) -> "ReportDocument":
     from socratic_bench.documents.report import ReportDocument, ReportFile
-    from socratic_bench.studies.report.exports import export
-    from socratic_bench.studies.report.files import write_all
-    from socratic_bench.studies.report.reading import read_rows
+    from socratic_bench.studies.report.exports import export, write_all
+    from socratic_bench.studies.report.rows import read_rows
 
     from .sources import bucket_region, call_by_flags
 
@@ -146,7 +145,7 @@ def _corrected(found: Namespace) -> "CorrectionDocument | None":
     """Figures by labels, if there are any."""
     if not found.labels:
         return None
-    from socratic_bench.studies.calibrate.correcting import CorrectionRequest, correct
+    from socratic_bench.studies.calibrate.corrections import CorrectionRequest, correct
 
     from .sources import bucket_region
 

@@ -12,8 +12,8 @@ from contextlib import suppress
 import pytest
 
 from socratic_bench.benchmarks.socratic.scenarios.loading import builtin_ids
-from socratic_bench.studies.calibrate.judged_runs import read_runs
-from socratic_bench.studies.calibrate.sampling import drawn_turns
+from socratic_bench.studies.calibrate.readings import read_runs
+from socratic_bench.studies.calibrate.session import drawn_turns
 from tests.command import assert_valid, begin, environment, printed, run
 from tests.test_sweep import curated, sweep
 

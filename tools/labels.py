@@ -39,7 +39,7 @@ from socratic_bench.statistics.ppi import (  # noqa: E402
     correct_rate,
     judge_mean,
 )
-from socratic_bench.studies.calibrate.figures import deviation_interval  # noqa: E402
+from socratic_bench.studies.calibrate.agreement import deviation_interval  # noqa: E402
 from tests.command import run  # noqa: E402
 from tests.labelled import labels as small_labels  # noqa: E402
 from tests.labelled import write_jsonl  # noqa: E402

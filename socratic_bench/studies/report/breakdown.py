@@ -1,13 +1,13 @@
 """What scores are made of: kinds of turns, events, and findings."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from socratic_bench.ports.parts import OutcomeList, TurnKind
-from socratic_bench.studies.report.cell_charts import shares
-from socratic_bench.studies.report.charts import extent, intervals
+from socratic_bench.studies.report.chart_kinds import shares
+from socratic_bench.studies.report.charts import DARK_STEPS, extent, intervals
 from socratic_bench.studies.report.leaderboard import MODEL, mark, shown
-from socratic_bench.studies.report.palette import DARK_STEPS
 from socratic_bench.studies.report.parts import (
     UNKNOWN,
     Chart,
@@ -19,6 +19,10 @@ from socratic_bench.studies.report.parts import (
 )
 from socratic_bench.studies.report.rows import RunRow, TurnRow
 from socratic_bench.studies.report.study import SHARE, Estimate, Study, score_metric
+
+# What went wrong, by kind: cells that failed, turns without a score, replies that are none.
+
+ANSWERED = "answered"
 
 
 def spaced(name: str) -> str:
@@ -159,12 +163,12 @@ def _first_seen(turns: Sequence[int | None]) -> list[str]:
 def findings(study: Study) -> Iterator[Section]:
     """What became of what runs were looked through for."""
     for one in study.views.findings:
-        counts = {model: _counts(runs, one) for model, runs in study.runs.items()}
+        counts = {model: _outcome_counts(runs, one) for model, runs in study.runs.items()}
         if any(sum(some.values()) for some in counts.values()):
             yield _found(study, one, counts)
 
 
-def _counts(runs: Sequence[RunRow], findings: OutcomeList) -> Mapping[str, int]:
+def _outcome_counts(runs: Sequence[RunRow], findings: OutcomeList) -> Mapping[str, int]:
     found = [
         entry.get(findings.outcome)
         for run in runs
@@ -222,3 +226,47 @@ def _bars(model: str, counts: Mapping[str, int]) -> Iterator[Mapping[str, Any]]:
                 "tip": f"{model}: {outcome} {count} of {whole} ({percent(share)})",
             }
             at += share
+
+
+def failures(study: Study) -> Section:
+    """What failed counts in no mean, so it is told here; also that nothing did."""
+    rows = [*_failed_cells(study), *_failed_turns(study)]
+    if not rows:
+        told = "Nothing failed: all was played to its end, answered and judged."
+        return Section(name="failures", title="Failures", paragraphs=[told])
+    titles = columns(MODEL, words("What"), words("Kind"), "Number")
+    return Section(
+        name="failures",
+        title="Failures",
+        paragraphs=["None of these counts as a score: they are in no mean above."],
+        figures=[Figure(caption="By kind", columns=titles, rows=rows)],
+    )
+
+
+def _failed_cells(study: Study) -> Iterator[list[str]]:
+    counts = Counter((one.model, one.code or one.end_reason) for one in study.rows.failed)
+    for (model, kind), n in sorted(counts.items()):
+        yield [model, "run not complete", spaced(kind), f"{n:,}"]
+
+
+def _failed_turns(study: Study) -> Iterator[list[str]]:
+    for model, runs in study.runs.items():
+        for what, counts in _failure_counts(runs).items():
+            for kind, n in sorted(counts.items()):
+                yield [model, what, spaced(kind), f"{n:,}"]
+
+
+def _failure_counts(runs: Sequence[RunRow]) -> Mapping[str, Counter[str]]:
+    played = [turn for run in runs for turn in run.turns if not turn.is_replayed]
+    again: Counter[str] = Counter()
+    for run in runs:
+        sent, answered = run.at("usage.total.attempts"), run.at("usage.total.calls")
+        if sent and answered is not None and sent > answered:
+            again["any"] += sent - answered
+    return {
+        "turn without a score": Counter(
+            turn.unjudged_reason for turn in played if turn.unjudged_reason
+        ),
+        "reply": Counter(turn.outcome for turn in played if turn.outcome != ANSWERED),
+        "request sent again": again,
+    }

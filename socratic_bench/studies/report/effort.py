@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from msgspec import Struct
 
 from socratic_bench.documents.usage import Percentiles
+from socratic_bench.studies.report.chart_kinds import scatter
 from socratic_bench.studies.report.charts import extent, intervals
 from socratic_bench.studies.report.leaderboard import MODEL, mark, mean_usd, places_of, shown, side
 from socratic_bench.studies.report.parts import (
@@ -17,7 +18,6 @@ from socratic_bench.studies.report.parts import (
     usd,
 )
 from socratic_bench.studies.report.rows import TurnRow
-from socratic_bench.studies.report.scatter_charts import scatter
 from socratic_bench.studies.report.study import Estimate, Study
 
 

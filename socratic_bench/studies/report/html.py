@@ -2,22 +2,22 @@
 
 import base64
 import re
+import zlib
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import orjson
 from msgspec import Struct
 
 from socratic_bench.errors import Problem, UsageError
-from socratic_bench.studies.report.evidence import shown_text
-from socratic_bench.studies.report.parts import counted
+from socratic_bench.studies.report.parts import counted, shown_text, spans_of
 from socratic_bench.studies.report.report import Report
-from socratic_bench.studies.report.rows import RunRow
+from socratic_bench.studies.report.rows import RunRow, TurnRow, VerdictRow
 from socratic_bench.studies.report.study import Study
 from socratic_bench.studies.report.svg import drawn
-from socratic_bench.studies.report.transcripts import transcripts
 from socratic_bench.version import VERSION
 
 if TYPE_CHECKING:
@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 # So that reports of few runs of many models stay under 600 KB.
 MOST_DRAWN_BYTES = 380_000
 PAGE = Path(__file__).with_name("page")
+# Transcripts as a page has them: an index of runs, and compressed blocks of their turns.
+
+# Large enough to compress well, small enough to open one in no time.
+BLOCK_BYTES = 1_000_000
+LEVEL = 9
+LONGEST_HEURISTICS = 2_000
 
 
 class Page(Struct, frozen=True, kw_only=True):
@@ -33,33 +39,6 @@ class Page(Struct, frozen=True, kw_only=True):
 
     body: bytes
     left_out: Sequence[str]
-
-
-def page_of(study: Study, report: Report, max_bytes: int, call: Callable[[str], str] = str) -> Page:
-    """Transcripts are left out, those of the last repeats first, until the file is small enough.
-
-    Settings are called as `call` has them. Raises `UsageError` if it is not even without any.
-    """
-    template = _PageTemplate(report, call)
-    order = [run.run_id for run in sorted(study.rows.runs, key=_repeat)]
-    whole = template.page(study, ())
-    if len(whole) <= max_bytes:
-        return Page(body=whole, left_out=())
-    empty = template.page(study, order)
-    if len(empty) > max_bytes:
-        raise UsageError(
-            [f"Even without transcripts the report takes {len(empty):,} bytes."],
-            hint=Problem.of("Give it more with {max_size}, or report fewer runs."),
-        )
-    kept = bisect_right(
-        range(1, len(order) + 1), max_bytes, key=lambda n: len(template.page(study, {*order[n:]}))
-    )
-    left_out = order[kept:]
-    return Page(body=template.page(study, {*left_out}), left_out=left_out)
-
-
-def _repeat(run: RunRow) -> tuple[int, str]:
-    return run.stored.repeat or 0, run.run_id
 
 
 class _PageTemplate:
@@ -115,6 +94,40 @@ class _PageTemplate:
         )
 
 
+class Transcripts(Struct, frozen=True, kw_only=True):
+    """`index` is JSON that can stand in a page, `blocks` are raw deflate in base64."""
+
+    index: str
+    blocks: Sequence[str]
+
+
+def page_of(study: Study, report: Report, max_bytes: int, call: Callable[[str], str] = str) -> Page:
+    """Transcripts are left out, those of the last repeats first, until the file is small enough.
+
+    Settings are called as `call` has them. Raises `UsageError` if it is not even without any.
+    """
+    template = _PageTemplate(report, call)
+    order = [run.run_id for run in sorted(study.rows.runs, key=_repeat)]
+    whole = template.page(study, ())
+    if len(whole) <= max_bytes:
+        return Page(body=whole, left_out=())
+    empty = template.page(study, order)
+    if len(empty) > max_bytes:
+        raise UsageError(
+            [f"Even without transcripts the report takes {len(empty):,} bytes."],
+            hint=Problem.of("Give it more with {max_size}, or report fewer runs."),
+        )
+    kept = bisect_right(
+        range(1, len(order) + 1), max_bytes, key=lambda n: len(template.page(study, {*order[n:]}))
+    )
+    left_out = order[kept:]
+    return Page(body=template.page(study, {*left_out}), left_out=left_out)
+
+
+def _repeat(run: RunRow) -> tuple[int, str]:
+    return run.stored.repeat or 0, run.run_id
+
+
 def _unbroken(text: str) -> str:
     """No line ends between a figure and its sign."""
     return re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", text)
@@ -157,3 +170,94 @@ def _instructions(n_left_out: int, n_runs: int, call: Callable[[str], str]) -> l
 
 def _hashed(text: str) -> str:
     return f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+def transcripts(study: Study, left_out: Collection[str] = ()) -> Transcripts:
+    """All runs are in the index; those that are left out have no turns."""
+    events = sorted({name for run in study.rows.runs for name in events_of(run)})
+    samples = study.rows.samples
+    blocks: list[str] = []
+    entries: list[list[Any]] = []
+    pending: list[bytes] = []
+    for run in study.rows.runs:
+        is_kept = run.run_id not in left_out
+        place = [len(blocks), len(pending)] if is_kept else [None, None]
+        entries.append([*_entry(run, study, samples, events), *place])
+        if is_kept:
+            pending.append(orjson.dumps([_turn(turn) for turn in run.turns]))
+            if sum(map(len, pending)) >= BLOCK_BYTES:
+                blocks.append(_packed(pending))
+                pending = []
+    if pending:
+        blocks.append(_packed(pending))
+    index = {
+        "score": study.primary.title,
+        "models": study.ranked,
+        "samples": [shown_text(one) for one in samples],
+        "events": events,
+        "runs": entries,
+    }
+    return Transcripts(index=_in_page(orjson.dumps(index)), blocks=blocks)
+
+
+def events_of(run: RunRow) -> set[str]:
+    """The events that any judge saw in it."""
+    return {name for turn in run.turns for name in turn.events or ()}
+
+
+def _entry(run: RunRow, study: Study, samples: Sequence[str], events: Sequence[str]) -> list[Any]:
+    return [
+        run.run_id,
+        study.ranked.index(run.model),
+        samples.index(run.sample),
+        run.stored.repeat,
+        len(run.turns),
+        run.metrics[study.primary.name],
+        [events.index(name) for name in sorted(events_of(run))],
+    ]
+
+
+def _packed(runs: Sequence[bytes]) -> str:
+    squeezed = zlib.compressobj(LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+    body = squeezed.compress(b"[" + b",".join(runs) + b"]") + squeezed.flush()
+    return base64.b64encode(body).decode()
+
+
+def _in_page(body: bytes) -> str:
+    """JSON in which nothing can end the element that it stands in."""
+    return body.decode().replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _turn(turn: TurnRow) -> Mapping[str, Any]:
+    reply = shown_text(turn.reply)
+    return {
+        "n": turn.turn,
+        "s": None if turn.said is None else shown_text(turn.said),
+        "r": reply,
+        "p": turn.score,
+        "u": None if turn.is_replayed else turn.unjudged_reason,
+        "x": turn.is_replayed,
+        "o": turn.outcome,
+        "h": shown_text("; ".join(_keys(turn)))[:LONGEST_HEURISTICS],
+        "v": [_verdict(one, reply) for one in turn.verdicts],
+    }
+
+
+def _keys(turn: TurnRow) -> Iterator[str]:
+    for name, value in {**turn.heuristics, **turn.own}.items():
+        if value is not None:
+            told = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+            yield f"{name.replace('_', ' ')}: {told.lower() if value in (True, False) else told}"
+
+
+def _verdict(verdict: VerdictRow, reply: str) -> Mapping[str, Any]:
+    seen = verdict.events or {}
+    return {
+        "j": verdict.juror,
+        "p": verdict.score,
+        "u": verdict.unjudged_reason,
+        "d": verdict.scores,
+        "w": {name: shown_text(why) for name, why in verdict.rationale.items() if why},
+        "s": [[name, shown_text(quote or "")] for name, quote in seen.items()],
+        "e": [*spans_of(reply, {**(verdict.quotes or {}), **seen})],
+    }

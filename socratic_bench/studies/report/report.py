@@ -5,18 +5,14 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from socratic_bench.documents.calibration import CorrectionDocument
-from socratic_bench.studies.report.breakdown import events, findings, kinds
+from socratic_bench.studies.report.breakdown import events, failures, findings, kinds
+from socratic_bench.studies.report.conditions import samples, settings
 from socratic_bench.studies.report.effort import cost, latency
-from socratic_bench.studies.report.endurance import endurances
-from socratic_bench.studies.report.failures import failures
-from socratic_bench.studies.report.groups import groups
 from socratic_bench.studies.report.judges import jury, labelled
-from socratic_bench.studies.report.leaderboard import axes, board
+from socratic_bench.studies.report.leaderboard import axes, board, groups
 from socratic_bench.studies.report.opening import Opening, opening
 from socratic_bench.studies.report.parts import Section
-from socratic_bench.studies.report.samples import samples
-from socratic_bench.studies.report.settings import settings
-from socratic_bench.studies.report.study import Study
+from socratic_bench.studies.report.study import Study, endurances
 from socratic_bench.studies.report.trajectories import by_turn, single_and_many, survival
 
 

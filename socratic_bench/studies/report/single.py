@@ -14,8 +14,7 @@ from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.stores import store_at
 from socratic_bench.studies.places import SWEEPS, Found, found_at
 from socratic_bench.studies.reading import judged_by
-from socratic_bench.studies.report.reading import row_of
-from socratic_bench.studies.report.rows import RunRow, TurnRow
+from socratic_bench.studies.report.rows import RunRow, TurnRow, row_of
 from socratic_bench.studies.rows import COMPLETE_IT, benchmark_at
 
 CURATED = "curated/runs/"

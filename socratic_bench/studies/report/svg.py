@@ -12,9 +12,8 @@ from itertools import pairwise
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from socratic_bench.studies.report.evidence import shown_text
-from socratic_bench.studies.report.palette import LIGHT, NAMED, PAPER
-from socratic_bench.studies.report.parts import Chart
+from socratic_bench.studies.report.charts import LIGHT, NAMED, PAPER
+from socratic_bench.studies.report.parts import Chart, shown_text
 
 SVG = "http://www.w3.org/2000/svg"
 PLACES = 1

@@ -4,10 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from socratic_bench.ports.benchmark import MetricInfo
 from socratic_bench.studies.report.breakdown import shared
+from socratic_bench.studies.report.chart_kinds import behind_words, over_turns
 from socratic_bench.studies.report.charts import extent, intervals
-from socratic_bench.studies.report.endurance import Endurance
 from socratic_bench.studies.report.leaderboard import MODEL, mark, shown
-from socratic_bench.studies.report.line_charts import behind_words, over_turns
 from socratic_bench.studies.report.parts import (
     Chart,
     Figure,
@@ -18,7 +17,7 @@ from socratic_bench.studies.report.parts import (
     percent,
 )
 from socratic_bench.studies.report.rows import RunRow, TurnRow
-from socratic_bench.studies.report.study import SHARE, Estimate, Study, score_metric
+from socratic_bench.studies.report.study import SHARE, Endurance, Estimate, Study, score_metric
 
 
 def by_turn(study: Study) -> Section | None:

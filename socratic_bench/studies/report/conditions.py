@@ -6,7 +6,8 @@ from functools import partial
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from socratic_bench.documents.usage import Percentiles
-from socratic_bench.studies.report.charts import extent, intervals
+from socratic_bench.studies.report.chart_kinds import heat_map
+from socratic_bench.studies.report.charts import STEPS, extent, intervals
 from socratic_bench.studies.report.leaderboard import MODEL, mark, places_of, shown
 from socratic_bench.studies.report.parts import (
     UNKNOWN,
@@ -14,6 +15,7 @@ from socratic_bench.studies.report.parts import (
     Figure,
     Section,
     columns,
+    counted,
     number,
     words,
 )
@@ -54,6 +56,41 @@ _REGIONS_IN = {
     "Asia/Bangkok": "ap-southeast-7",
 }
 ZONES = {region: zone for zone, regions in _REGIONS_IN.items() for region in regions.split()}
+
+
+def _input(run: RunRow, name: str) -> str | None:
+    """What it was set to; what was left at its default is told by that word."""
+    inputs = run.document.get("inputs")
+    if not inputs or name not in inputs:
+        return None
+    return "default" if inputs[name] is None else str(inputs[name])
+
+
+def _hours(run: RunRow) -> str | None:
+    """The hours of a day, where the run's region is, in which it began."""
+    began, region = run.at("timestamps.started_at"), str(run.at("inputs.region") or "")
+    zone = next(
+        (ZONES[one] for one in sorted(ZONES, key=len, reverse=True) if region.startswith(one)), None
+    )
+    if began is None or zone is None:
+        return None
+    try:
+        hour = datetime.fromisoformat(began).astimezone(ZoneInfo(zone)).hour
+    except (ZoneInfoNotFoundError, ValueError):
+        return None
+    first = hour - hour % HOURS
+    return f"{first:02d} to {first + HOURS:02d}"
+
+
+_READ: Sequence[tuple[str, Callable[[RunRow], str | None]]] = (
+    ("Region", partial(_input, name="region")),
+    ("Service tier", partial(_input, name="service_tier")),
+    ("Temperature", partial(_input, name="temperature")),
+    ("Local hour", _hours),
+)
+# Each sample with each model.
+
+FIRST_DARK = 5
 
 
 def settings(study: Study) -> Section | None:
@@ -124,33 +161,64 @@ def _order(value: str) -> tuple[float, str]:
         return 0.0, value
 
 
-def _input(run: RunRow, name: str) -> str | None:
-    """What it was set to; what was left at its default is told by that word."""
-    inputs = run.document.get("inputs")
-    if not inputs or name not in inputs:
+def samples(study: Study) -> Section | None:
+    """Each sample with each model by the primary metric; what was not tested is blank."""
+    names, metric = study.rows.samples, study.primary
+    cells = {
+        (name, model): study.mean(metric, [run for run in runs if run.sample == name])
+        for name in names
+        for model, runs in study.runs.items()
+    }
+    known = {place: found.mean for place, found in cells.items() if found}
+    if not known:
         return None
-    return "default" if inputs[name] is None else str(inputs[name])
-
-
-def _hours(run: RunRow) -> str | None:
-    """The hours of a day, where the run's region is, in which it began."""
-    began, region = run.at("timestamps.started_at"), str(run.at("inputs.region") or "")
-    zone = next(
-        (ZONES[one] for one in sorted(ZONES, key=len, reverse=True) if region.startswith(one)), None
+    low = metric.low if metric.low is not None else min(known.values())
+    high = metric.high if metric.high is not None else max(known.values())
+    places = places_of(metric)
+    data = [
+        {
+            "row": name,
+            "column": model,
+            "text": number(value, places),
+            "step": (step := _step(value, low, high)),
+            "is_dark": step >= FIRST_DARK,
+            "tip": f"{model} in {name}: {number(value, places)}",
+        }
+        for (name, model), value in known.items()
+    ]
+    rows = [
+        [
+            name,
+            *(
+                number(known[name, model], places) if (name, model) in known else ""
+                for model in study.ranked
+            ),
+        ]
+        for name in names
+    ]
+    blank = len(cells) - len(known)
+    said = f" {counted(blank, 'pair')} not tested: blank, which is not zero." if blank else ""
+    return Section(
+        name="samples",
+        title=f"By {study.views.sample}",
+        paragraphs=[f"{metric.title}; the stronger the shade, the higher.{said}"],
+        figures=[
+            Figure(
+                caption=metric.title,
+                columns=columns(words(study.views.sample.capitalize()), *study.ranked),
+                rows=rows,
+                chart=Chart(
+                    name="samples",
+                    title=f"{metric.title} by {study.views.sample} and model",
+                    description="A cell for each pair that was tested, with its figure. Blank: "
+                    "not tested.",
+                    specs=heat_map(data, names, study.ranked),
+                ),
+            )
+        ],
     )
-    if began is None or zone is None:
-        return None
-    try:
-        hour = datetime.fromisoformat(began).astimezone(ZoneInfo(zone)).hour
-    except (ZoneInfoNotFoundError, ValueError):
-        return None
-    first = hour - hour % HOURS
-    return f"{first:02d} to {first + HOURS:02d}"
 
 
-_READ: Sequence[tuple[str, Callable[[RunRow], str | None]]] = (
-    ("Region", partial(_input, name="region")),
-    ("Service tier", partial(_input, name="service_tier")),
-    ("Temperature", partial(_input, name="temperature")),
-    ("Local hour", _hours),
-)
+def _step(value: float, low: float, high: float) -> int:
+    share = (value - low) / (high - low) if high > low else 1.0
+    return min(len(STEPS) - 1, max(0, int(share * len(STEPS))))

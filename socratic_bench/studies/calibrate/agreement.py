@@ -1,7 +1,7 @@
 """A judge against people, figure by figure, with intervals where the extra `stats` is there."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import ceil, exp, fsum, inf, log, sqrt
 from typing import Any, TypeVar
 
@@ -12,6 +12,7 @@ from socratic_bench.documents.calibration import (
     AnswerCounts,
     AnswerFigures,
     Cell,
+    Disagreement,
     Figure,
     HumanAnswers,
     HumanScores,
@@ -29,21 +30,28 @@ from socratic_bench.statistics.intervals import (
     jackknifed,
     t_point,
 )
-from socratic_bench.studies.calibrate.quantity import TOTAL, Quantity
+from socratic_bench.studies.calibrate.labels import LabelledTurn
 from socratic_bench.studies.calibrate.readings import (
+    TOTAL,
     JudgedLabel,
+    Quantity,
     clustered_values,
     human_answers,
     human_scores,
+    score_of,
     score_pairs,
 )
-from socratic_bench.studies.labels.turns import LabelledTurn
+from socratic_bench.studies.calibrate.session import WHOLE_REPLY
 from socratic_bench.turns import Rubric
 
 Value = TypeVar("Value")
 Clusters = Sequence[Sequence[Value]]
 Answer = tuple[str | None, float, bool, bool]  # author, strength, the judge's yes, the label's
 MOST_CLUSTERS = 1_000_000
+# Where the judge and people differ most, with the reasons of both.
+
+MOST = 5  # of each dimension or label
+SHOWN_CHARS = 500
 
 
 class Figures(Struct, frozen=True, kw_only=True):
@@ -276,3 +284,82 @@ def names_of(rubric: Rubric, labelled: set[str]) -> list[str]:
     """The dimensions that are labelled, and their sum where all of them are."""
     names = [one.name for one in rubric.dimensions if one.name in labelled]
     return [*names, TOTAL] if len(names) == len(rubric.dimensions) else names
+
+
+def disagreements(
+    readings: Sequence[JudgedLabel],
+    names: Sequence[str],
+    quantities: Mapping[str, Quantity],
+    rubric: Rubric,
+) -> list[Disagreement]:
+    """The worst first, of each dimension and each label of yes or no; `overall_score` aside, whose
+    reasons are those of its dimensions.
+    """
+    of_scores = [
+        one
+        for name in names
+        if name != TOTAL
+        for one in _worst([*_of_scores(readings, name, rubric)])
+    ]
+    of_answers = [
+        one
+        for name, quantity in quantities.items()
+        for one in _worst([*_of_answers(readings, name, quantity)])
+    ]
+    return [*of_scores, *of_answers]
+
+
+def _worst(found: list[Disagreement]) -> list[Disagreement]:
+    return sorted(found, key=lambda one: -abs(one.judge - one.label))[:MOST]
+
+
+def _of_scores(
+    readings: Sequence[JudgedLabel], name: str, rubric: Rubric
+) -> Iterator[Disagreement]:
+    for one in readings:
+        label, judge = score_of(one.turn, name, rubric), one.scores.get(name)
+        if label is not None and judge is not None and label != judge:
+            yield _told(one, name, label, judge, _reason(one, name))
+
+
+def _of_answers(
+    readings: Sequence[JudgedLabel], name: str, quantity: Quantity
+) -> Iterator[Disagreement]:
+    for one in readings:
+        label, strength = one.turn.answer(name), one.strength(quantity)
+        if label is None or strength is None:
+            continue
+        said = quantity.is_yes(strength)
+        if said != label:
+            yield _told(one, name, float(label), float(said), _reason(one, quantity.score or name))
+
+
+def _reason(one: JudgedLabel, name: str) -> str | None:
+    """Of a dimension the judge's sentence, of an event the words that show it."""
+    if one.verdict is None:
+        return None
+    if name == TOTAL:
+        return "; ".join(text for text in one.verdict.rationale.values() if text) or None
+    return one.verdict.rationale.get(name) or (one.verdict.events or {}).get(name)
+
+
+def _told(
+    one: JudgedLabel, name: str, label: float, judge: float, reason: str | None
+) -> Disagreement:
+    first = one.turn.first
+    return Disagreement(
+        of=name,
+        dialogue=one.turn.cluster,
+        run_id=first.run_id,
+        turn=first.turn,
+        author=first.author,
+        reply=(first.reply or "")[:SHOWN_CHARS],
+        label=rounded(label) or 0.0,
+        judge=rounded(judge) or 0.0,
+        label_reasons=[
+            why
+            for label in one.turn.labels
+            if (why := label.reasons.get(name) or label.reasons.get(WHOLE_REPLY))
+        ],
+        judge_reason=reason,
+    )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -9,6 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks import RunConfig, load_benchmark
+from socratic_bench.documents import encode
 from socratic_bench.documents.calibration import (
     CalibratedJudge,
     CalibratedTurn,
@@ -17,26 +19,55 @@ from socratic_bench.documents.calibration import (
     LabelsEntry,
 )
 from socratic_bench.documents.document import ErrorEntry, utc
+from socratic_bench.documents.encoding import plain_keys
 from socratic_bench.documents.judge import JudgeEntry, silent_jurors
 from socratic_bench.documents.run import RunResult
 from socratic_bench.documents.usage import ActorUsage
 from socratic_bench.errors import Mistakes, Problem, Words
+from socratic_bench.ports.benchmark import (
+    Benchmark,
+    Episode,
+    EpisodeContext,
+    EpisodeResult,
+    JudgeInput,
+    Length,
+    MetricInfo,
+    Metrics,
+    Sample,
+)
+from socratic_bench.ports.parts import Parts
 from socratic_bench.runs import Plan, prepare
+from socratic_bench.settings import MOST_TURNS, CoreConfig
 from socratic_bench.statistics import agreement
-from socratic_bench.studies.calibrate.benchmark import NAME, LabelledReplies
-from socratic_bench.studies.calibrate.disagreements import disagreements
-from socratic_bench.studies.calibrate.figures import Figures, names_of, rounded
-from socratic_bench.studies.calibrate.judged_runs import JudgedRun, read_runs
-from socratic_bench.studies.calibrate.quantity import Quantity, matches
-from socratic_bench.studies.calibrate.readings import JudgedLabel, score_of
-from socratic_bench.studies.calibrate.storing import in_its_folder
-from socratic_bench.studies.labels.reading import read_labels
-from socratic_bench.studies.labels.turns import LabelledTurn, labelled_turns, mistaken_scores
-from socratic_bench.turns import Rubric, Unscored
-from socratic_bench.types import JUDGE, plural
+from socratic_bench.storage.stores import open_bucket, open_folder
+from socratic_bench.studies.calibrate.agreement import Figures, disagreements, names_of, rounded
+from socratic_bench.studies.calibrate.labels import (
+    LabelledTurn,
+    labelled_turns,
+    mistaken_scores,
+    read_labels,
+)
+from socratic_bench.studies.calibrate.readings import (
+    JudgedLabel,
+    JudgedRun,
+    Quantity,
+    matches,
+    read_runs,
+    score_of,
+)
+from socratic_bench.turns import Rubric, Turn, Unscored, recorded_reply
+from socratic_bench.types import JUDGE, Role, plural
 
 FEW_DIALOGUES = 10
 CALL_HELP = "See socratic-runner calibrate --help."
+# Labelled replies as a benchmark of their own: nothing is asked but the judge.
+
+NAME = "labels"
+# How a judge is shown the first words, if others before the reply are left out.
+FIRST_WORDS = ", first words"
+# Where a calibration is kept: beside the run that judged, in its own folder of the stores.
+
+FOLDER = "calibrations"
 
 
 class CalibrationRequest(Struct, frozen=True, kw_only=True):
@@ -61,6 +92,72 @@ class Calibration(Struct, frozen=True, kw_only=True):
     turns: Sequence[LabelledTurn]
     rubric: Rubric
     quantities: Mapping[str, Quantity]
+
+
+class LabelledEpisode(Episode, frozen=True, kw_only=True):
+    """Every labelled reply, published as if it had just been given."""
+
+    turns: Sequence[LabelledTurn]
+    context_exchanges: int
+
+    def play(self, context: EpisodeContext) -> EpisodeResult:
+        for index, one in enumerate(self.turns):
+            context.publish(_turn(index, one))
+        return EpisodeResult(end_reason="max_turns")
+
+    def judge_input(self, turns: Sequence[Turn], index: int) -> JudgeInput:
+        """As in a run: the first words, the last few exchanges, and what is answered."""
+        one, rubric = self.turns[index].first, self.rubric
+        assert rubric is not None  # noqa: S101 -- `prepare` gives one
+        asking, tested = rubric.speakers
+        said = [(asking if line.role == "user" else tested, line.text) for line in one.history]
+        recent = said[max(0, len(said) - 2 * self.context_exchanges) :]
+        if len(recent) < len(said):
+            recent = [(f"{asking}{FIRST_WORDS}", said[0][1]), *recent]
+        return JudgeInput((*recent, (asking, one.prompt or "")), turns[index].reply.message.text)
+
+    def expected_reply(self, role: Role, length: Length) -> str:  # noqa: ARG002
+        return "The reply is just what the rubric asks for, in full."
+
+
+class LabelledReplies(Benchmark):
+    """The labelled replies, to be judged by a rubric."""
+
+    name = NAME
+    primary_metric = "n_labelled"
+    parts = Parts(max_turns=MOST_TURNS)
+
+    def __init__(self, turns: Sequence[LabelledTurn], rubric: Rubric) -> None:
+        self._turns = turns
+        self._rubric = rubric
+
+    @property
+    def metrics(self) -> Sequence[MetricInfo]:
+        return (MetricInfo(name="n_labelled", title="Labelled replies", low=0, high=None),)
+
+    def prepare(self, config: CoreConfig) -> LabelledEpisode:
+        return LabelledEpisode(
+            turns=self._turns,
+            context_exchanges=config.judge_context,
+            rubric=self._rubric,
+            opening=self._opening(),
+        )
+
+    def _opening(self) -> Sample:
+        return Sample(
+            id=NAME,
+            label=f"{len(self._turns)} labelled replies",
+            prompt="".join(one.first.prompt or "" for one in self._turns[:1]),
+            n_items=len(self._turns),
+            hashes={
+                "replies_sha256": _fingerprint(self._turns),
+                "rubric_sha256": self._rubric.sha256,
+            },
+        )
+
+    def summarise(self, config: CoreConfig, turns: Sequence[Turn]) -> Metrics:
+        del config
+        return {"n_labelled": len(turns)}
 
 
 def prepare_calibration(
@@ -263,3 +360,29 @@ def _judged(
         strength = one.strength(quantity)
         said[name] = None if strength is None else quantity.is_yes(strength)
     return said
+
+
+def _fingerprint(turns: Sequence[LabelledTurn]) -> str:
+    """Of what is judged, in its order, whatever the labels say of it."""
+    shown = [(one.first.history, one.first.prompt, one.first.reply) for one in turns]
+    return sha256(msgspec.json.encode(shown)).hexdigest()
+
+
+def _turn(index: int, one: LabelledTurn) -> Turn:
+    reply = recorded_reply(one.first.reply or "", "end_turn")
+    return Turn(index=index, prompt=one.first.prompt or "", reply=reply)
+
+
+def in_its_folder(config: RunConfig) -> RunConfig:
+    """Apart from runs that were played, so that these can be compared by themselves."""
+    folder = str(Path(config.output_dir) / FOLDER) if config.output_dir else None
+    prefix = f"{config.s3_prefix}/{FOLDER}".strip("/") if config.s3_bucket else ""
+    return replace(config, output_dir=folder, s3_prefix=prefix)
+
+
+def keep(document: CalibrationDocument, config: CoreConfig) -> None:
+    """Raises `ArtifactError` if a store does not take it."""
+    body = encode(plain_keys(document))
+    for store in (open_folder(config), open_bucket(config)):
+        if store is not None:
+            store.put(f"{document.run_id}.json", body)

@@ -15,17 +15,30 @@ from socratic_bench.catalogue.prices import builtin_prices
 from socratic_bench.documents.comparison import JudgingSettings
 from socratic_bench.errors import Problem, UsageError, Words
 from socratic_bench.journal.replay import read_header
+from socratic_bench.ports.benchmark import (
+    Benchmark,
+    ClosingQuestion,
+    Episode,
+    EpisodeContext,
+    EpisodeResult,
+    JudgeInput,
+    Length,
+    MetricInfo,
+    Metrics,
+    Recorded,
+)
 from socratic_bench.runs import Plan, prepare
 from socratic_bench.runs.prepare import read_prices
 from socratic_bench.runs.resume import earlier_config
-from socratic_bench.settings import continued
+from socratic_bench.settings import CoreConfig, continued
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.stores import ListedBucket, ListedStore
 from socratic_bench.studies.places import Found, found_at
 from socratic_bench.studies.reading import own_store
-from socratic_bench.studies.rejudge.benchmark import RecordedBenchmark
 from socratic_bench.studies.rows import benchmark_at, validate_run
 from socratic_bench.studies.sweep.resume import journal_entries
+from socratic_bench.turns import ClosingAnswer, Measure, Turn
+from socratic_bench.types import Role
 
 JURY_SETTINGS = ("judge_model", "judge_samples", "quorum", "jury_rule")
 _LONGEST = 60
@@ -43,6 +56,81 @@ class Rejudging(Struct, frozen=True, kw_only=True):
     @property
     def run_id(self) -> str:
         return str(self.plan.run_id)
+
+
+# A stored run as a benchmark: its turns are published as they are, and nothing is played.
+
+
+class RecordedEpisode(Episode, frozen=True, kw_only=True):
+    """The episode that `inner` would be, with the turns that were `recorded`."""
+
+    inner: Episode
+    recorded: Recorded
+
+    def play(self, context: EpisodeContext) -> EpisodeResult:
+        for turn in self.recorded.turns:
+            context.publish(turn)
+        return self.recorded.ended
+
+    def judge_input(self, turns: Sequence[Turn], index: int) -> JudgeInput:
+        return self.inner.judge_input(turns, index)
+
+    def closing_question(
+        self, turns: Sequence[Turn], closing: str | None
+    ) -> ClosingQuestion | None:
+        return self.inner.closing_question(turns, closing)
+
+    def with_findings(self, turns: Sequence[Turn], findings: ClosingAnswer) -> Sequence[Turn]:
+        return self.inner.with_findings(turns, findings)
+
+    def expected_reply(self, role: Role, length: Length) -> str:
+        return self.inner.expected_reply(role, length)
+
+
+class RecordedBenchmark(Benchmark):
+    """The benchmark `inner` for the run of one document."""
+
+    def __init__(self, inner: Benchmark, document: Mapping[str, Any]) -> None:
+        self._inner = inner
+        self.recorded_run = inner.recorded(document)
+        self.compared_metrics = inner.compared_metrics
+
+    @property
+    def name(self) -> str:
+        return self._inner.name
+
+    @property
+    def metrics(self) -> Sequence[MetricInfo]:
+        return self._inner.metrics
+
+    @property
+    def primary_metric(self) -> str:
+        return self._inner.primary_metric
+
+    @property
+    def parts(self) -> Any:  # noqa: ANN401 -- `Parts`
+        return self._inner.parts
+
+    def prepare(self, config: CoreConfig) -> RecordedEpisode:
+        inner = self._inner.prepare(replace(config, **self.recorded_run.settings))
+        return RecordedEpisode(
+            opening=replace(inner.opening, notices=()),
+            rubric=inner.rubric,
+            inner=inner,
+            recorded=self.recorded_run,
+        )
+
+    def summarise(self, config: CoreConfig, turns: Sequence[Turn]) -> Metrics:
+        return self._inner.summarise(config, turns)
+
+    def closing_metrics(self, findings: Sequence[Mapping[str, Measure]]) -> Metrics:
+        return self._inner.closing_metrics(findings)
+
+    def falls_short(self, config: CoreConfig, turn: Turn) -> bool:
+        return self._inner.falls_short(config, turn)
+
+    def headline(self, metrics: Metrics) -> Sequence[str]:
+        return self._inner.headline(metrics)
 
 
 def prepare_judgings(
