@@ -27,7 +27,7 @@ def say_correction(document: CorrectionDocument) -> None:
         head = ("as judged", "corrected", "of labels")
         say(f"{'':{NAME_COLUMNS}s}" + "".join(f"{text:>{COLUMNS}s}" for text in head))
         for name, ways in one.figures.items():
-            cells = [_shown(cell) for cell in (ways.judge_mean, ways.corrected, ways.label_mean)]
+            cells = [_shown(cell) for cell in (ways.as_judged, ways.corrected, ways.of_labels)]
             say(f"{plain(name)[:NAME_COLUMNS]:{NAME_COLUMNS}s}" + "".join(cells))
     for one in document.models:
         for name, ways in one.figures.items():

@@ -354,16 +354,16 @@ class Corrected(Struct, frozen=True, kw_only=True):
 class ThreeWays(Struct, frozen=True, kw_only=True):
     """One figure of a model: by the judge, corrected, and by labels."""
 
-    judge_mean: Annotated[Estimated, doc("over all judged turns")]
+    as_judged: Annotated[Estimated, doc("over all judged turns")]
     corrected: Annotated[Corrected, doc("corrected by labels")]
-    label_mean: Annotated[Estimated, doc("by labels of this model's turns only")]
+    of_labels: Annotated[Estimated, doc("by labels of this model's turns only")]
 
 
 class Times(Struct, frozen=True, kw_only=True):
     """A time until an event, over the dialogues of a model."""
 
-    judge_mean: Annotated[Survival, doc("by the judge's scores, over all dialogues")]
-    label_mean: Annotated[
+    as_judged: Annotated[Survival, doc("by the judge's scores, over all dialogues")]
+    of_labels: Annotated[
         Survival | None,
         doc("by labels, over completely labelled dialogues; null: reason says why"),
     ]

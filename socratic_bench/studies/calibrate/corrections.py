@@ -307,9 +307,9 @@ def _labelled_values(
 
 def three_ways(values: Values) -> ThreeWays:
     return ThreeWays(
-        judge_mean=_judged_estimate(values),
+        as_judged=_judged_estimate(values),
         corrected=_corrected_estimate(values),
-        label_mean=_label_estimate(values),
+        of_labels=_label_estimate(values),
     )
 
 
@@ -425,8 +425,8 @@ def _time(
 ) -> Times:
     reason = _too_few_whole(len(labelled), len(judged)) or _unlike(chances)
     return Times(
-        judge_mean=_time_survival(name, judged),
-        label_mean=None if reason else _time_survival(name, labelled),
+        as_judged=_time_survival(name, judged),
+        of_labels=None if reason else _time_survival(name, labelled),
         n_whole=len(labelled),
         reason=reason,
     )

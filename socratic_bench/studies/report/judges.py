@@ -121,9 +121,9 @@ def labelled(correction: CorrectionDocument | None, order: Sequence[str]) -> Sec
         [
             one.model,
             spaced(name),
-            _estimated(figure.judge_mean),
+            _estimated(figure.as_judged),
             _estimated(figure.corrected),
-            _estimated(figure.label_mean),
+            _estimated(figure.of_labels),
             _note(figure.corrected),
         ]
         for one in models
@@ -138,9 +138,9 @@ def labelled(correction: CorrectionDocument | None, order: Sequence[str]) -> Sec
             one.model,
             name,
             {
-                "as judged": figure.judge_mean,
+                "as judged": figure.as_judged,
                 "corrected": figure.corrected,
-                "people's labels": figure.label_mean,
+                "people's labels": figure.of_labels,
             },
         )
     ]
