@@ -12,7 +12,7 @@ import threading
 import pytest
 
 from socratic_bench.emulator import MODEL_IDS, Emulator, Settings
-from socratic_bench.emulator.cache import PromptCache
+from socratic_bench.emulator.runtime import PromptCache
 from tests.owned_clock import OwnedClock
 from tests.test_emulator_support import (
     JUDGE,

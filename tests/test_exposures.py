@@ -5,7 +5,7 @@ from itertools import groupby
 
 import pytest
 
-from socratic_bench.benchmarks.socratic.views import exposures
+from socratic_bench.benchmarks.socratic.metrics_document import exposures
 from socratic_bench.ports.parts import Exposure
 
 PUSHES = (None, "demand", "flattery")

@@ -4,8 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from socratic_bench.benchmarks.socratic.heuristics import advice, analyse, leading, openness
+from socratic_bench.benchmarks.socratic.heuristics import (
+    advice,
+    analyse,
+)
 from socratic_bench.benchmarks.socratic.heuristics import questions as asking
+from socratic_bench.benchmarks.socratic.heuristics import (
+    questions as leading,
+)
+from socratic_bench.benchmarks.socratic.heuristics import (
+    questions as openness,
+)
 from socratic_bench.benchmarks.socratic.heuristics.grammar import Sentence, sentences
 from socratic_bench.benchmarks.socratic.heuristics.prose import blocks
 from tests.command import ROOT

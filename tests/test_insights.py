@@ -17,7 +17,7 @@ from socratic_bench.benchmarks.socratic.closing import closing_question, insight
 from socratic_bench.benchmarks.socratic.scenarios.loading import builtin_ids, load_builtin
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario
 from socratic_bench.benchmarks.socratic.student.scripted import ScriptedStudent
-from socratic_bench.benchmarks.socratic.student.student import Exchange
+from socratic_bench.benchmarks.socratic.turn import Exchange
 from socratic_bench.catalogue.models import Capabilities
 from socratic_bench.emulator.dialogue import read_dialogue
 from socratic_bench.emulator.models.tutor import tutor_reply

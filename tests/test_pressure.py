@@ -24,8 +24,8 @@ from socratic_bench.benchmarks.socratic.student.pressure import (
     pushed,
 )
 from socratic_bench.benchmarks.socratic.student.scripted import ScriptedStudent
-from socratic_bench.benchmarks.socratic.student.student import Exchange, StudentReply
-from socratic_bench.emulator.models.pressure import pressure_in, requested_pressure
+from socratic_bench.benchmarks.socratic.turn import Exchange, StudentReply
+from socratic_bench.emulator.models.student import pressure_in, requested_pressure
 from tests import in_process
 from tests.command import OFFLINE, assert_valid, daily, run
 from tests.fakes import ScriptedModel

@@ -14,8 +14,12 @@ from socratic_bench.benchmarks.socratic.scenarios.loading import (
     load_builtin,
     load_file,
 )
-from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario, own_sentences
-from socratic_bench.benchmarks.socratic.scenarios.wording import n_words, plain
+from socratic_bench.benchmarks.socratic.scenarios.scenario import (
+    Scenario,
+    n_words,
+    own_sentences,
+    plain,
+)
 from socratic_bench.errors import MOST_SHOWN
 from tests.command import Outcome, assert_valid, daily, run
 from tests.scenario_files import GOOD, builtin, check, float_example, unbalanced, write

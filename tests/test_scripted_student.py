@@ -24,9 +24,13 @@ from socratic_bench.benchmarks.socratic.scenarios.scenario import (
     groups,
     own_sentences,
 )
-from socratic_bench.benchmarks.socratic.student.scripted import THRESHOLD, ScriptedStudent
-from socratic_bench.benchmarks.socratic.student.similarity import questions_in, similarities
-from socratic_bench.benchmarks.socratic.student.student import Exchange, StudentReply
+from socratic_bench.benchmarks.socratic.student.scripted import (
+    THRESHOLD,
+    ScriptedStudent,
+    questions_in,
+    similarities,
+)
+from socratic_bench.benchmarks.socratic.turn import Exchange, StudentReply
 
 BREAD = Scenario(
     id="bread",

@@ -20,7 +20,7 @@ from socratic_bench.benchmarks.socratic.student.model import (
 )
 from socratic_bench.benchmarks.socratic.student.pressure import walk
 from socratic_bench.benchmarks.socratic.student.scripted import ScriptedStudent
-from socratic_bench.benchmarks.socratic.student.student import Exchange, StudentReply
+from socratic_bench.benchmarks.socratic.turn import Exchange, StudentReply
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.types import CallKey, Completion, Message, Reasoning, Request, Text
 
@@ -42,7 +42,7 @@ def dialogue(student, tutor: Sequence[str], opening: str = "Hello.") -> list[Stu
 SCRIPT = """
 import json, sys
 from socratic_bench.benchmarks.socratic.scenarios.loading import load_builtin
-from socratic_bench.benchmarks.socratic.student.student import Exchange
+from socratic_bench.benchmarks.socratic.turn import Exchange
 from socratic_bench.benchmarks.socratic.student.pressure import walk
 from socratic_bench.benchmarks.socratic.student.scripted import ScriptedStudent
 scenario = load_builtin("ai-ethics")

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.scenarios.loading import builtin_ids, load_builtin
 from socratic_bench.benchmarks.socratic.scenarios.scenario import CUSTOM, Scenario, groups
-from socratic_bench.benchmarks.socratic.student.similarity import questions_in, similarities
+from socratic_bench.benchmarks.socratic.student.scripted import questions_in, similarities
 
 THRESHOLDS = (0.15, 0.2, 0.25, 0.3, 0.35)
 PER_SCENARIO = 25

@@ -12,8 +12,13 @@ from socratic_bench.benchmarks.execution.choice import Choice, choice
 from socratic_bench.benchmarks.execution.dataset.reading import DataSet
 from socratic_bench.benchmarks.execution.items import Item, Kind, Program, other_program
 from socratic_bench.benchmarks.execution.outcomes import Signed
-from socratic_bench.benchmarks.execution.prediction import Prediction, prediction
-from socratic_bench.benchmarks.execution.reasoning import LevelEntry, Turns, levels
+from socratic_bench.benchmarks.execution.prediction import (
+    LevelEntry,
+    Prediction,
+    Turns,
+    levels,
+    prediction,
+)
 from socratic_bench.benchmarks.execution.settings import Level, Settings
 from socratic_bench.documents.cost import Billing, role_usd
 from socratic_bench.documents.document import Count, Sha256, Share

@@ -17,6 +17,7 @@ from socratic_bench.benchmarks.socratic.closing import (
 from socratic_bench.benchmarks.socratic.document import PARTS
 from socratic_bench.benchmarks.socratic.episode import SocraticEpisode, schedule_of
 from socratic_bench.benchmarks.socratic.metrics import METRICS, headline, is_lapse, summarise
+from socratic_bench.benchmarks.socratic.metrics_document import VIEWS
 from socratic_bench.benchmarks.socratic.mrbench import Converted
 from socratic_bench.benchmarks.socratic.scenarios.fields import fields_in
 from socratic_bench.benchmarks.socratic.scenarios.listing import (
@@ -37,7 +38,6 @@ from socratic_bench.benchmarks.socratic.student.pressure import KINDS, pressure_
 from socratic_bench.benchmarks.socratic.student.voices import voices_sha256
 from socratic_bench.benchmarks.socratic.transcript import NO_TRANSCRIPT, Transcript, read_transcript
 from socratic_bench.benchmarks.socratic.turn import CAST, STUDENT, TUTOR, read_recorded
-from socratic_bench.benchmarks.socratic.views import VIEWS
 from socratic_bench.errors import Mistakes, Problem, UsageError
 from socratic_bench.judging.rubric import find_rubric
 from socratic_bench.ports.benchmark import (

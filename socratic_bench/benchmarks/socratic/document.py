@@ -27,9 +27,8 @@ from socratic_bench.benchmarks.socratic.metrics_document import (
     UpToThree,
 )
 from socratic_bench.benchmarks.socratic.settings import Pressure, Settings
-from socratic_bench.benchmarks.socratic.student.student import EDITION, Policy
 from socratic_bench.benchmarks.socratic.trend import lapses, stretches
-from socratic_bench.benchmarks.socratic.turn import CAST, SocraticTurn
+from socratic_bench.benchmarks.socratic.turn import CAST, EDITION, Policy, SocraticTurn
 from socratic_bench.concurrency import convert
 from socratic_bench.documents.document import Count, Sha256, Share
 from socratic_bench.documents.run import RunResult

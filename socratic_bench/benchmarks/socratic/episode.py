@@ -18,12 +18,14 @@ from socratic_bench.benchmarks.socratic.settings import Settings
 from socratic_bench.benchmarks.socratic.student.model import ModelStudent
 from socratic_bench.benchmarks.socratic.student.pressure import Schedule
 from socratic_bench.benchmarks.socratic.student.scripted import ScriptedStudent
-from socratic_bench.benchmarks.socratic.student.student import Exchange, Student, StudentReply
 from socratic_bench.benchmarks.socratic.transcript import NO_TRANSCRIPT, Transcript
 from socratic_bench.benchmarks.socratic.turn import (
     ENDINGS,
     STUDENT,
     TUTOR,
+    Exchange,
+    Student,
+    StudentReply,
     ending_of,
     is_empty,
     replayed_turn,

@@ -1,13 +1,13 @@
 """A turn of a Socratic dialogue: made of a tutor's reply, or read from a stored document."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Self
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, Protocol, Self
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.scenarios.scenario import CUSTOM
 from socratic_bench.benchmarks.socratic.settings import Settings
-from socratic_bench.benchmarks.socratic.student.student import StudentReply
 from socratic_bench.benchmarks.socratic.transcript import RecordedTurn
 from socratic_bench.errors import UsageError
 from socratic_bench.ports.benchmark import EpisodeResult, Recorded, Sample
@@ -18,6 +18,54 @@ from socratic_bench.types import MALFORMED_STOPS, Completion, EndReason, Reasoni
 
 TUTOR = "tutor"
 STUDENT = "student"
+
+# Runs are only compared if their students are of one edition. It changes with what students say.
+EDITION = "socratic-student-3"
+
+Policy = Literal[
+    "opening",
+    "replayed",
+    "scripted",
+    "answered_open",
+    "answered_closed",
+    "took_advice",
+    "heard_lecture",
+    "prompted",
+    "pushed",
+    "model",
+]
+
+
+class Exchange(Struct, frozen=True, kw_only=True):
+    """What the student said and what the tutor made of it."""
+
+    student: str
+    tutor: str
+
+
+class StudentReply(Struct, frozen=True, kw_only=True):
+    """What the student says next. `closed`: and with that it ends the dialogue.
+
+    `policy` names what it reacted to, or where the words are from. `completion` is the call that
+    made the text, `None` if no model was asked; `discarded` are calls before it whose words were
+    not used. `pressure` names how the student pushes. `is_filler`: the words carry nothing, since a
+    scripted student had nothing left to say, or nothing was drawn out of it.
+    """
+
+    text: str
+    closed: bool = False
+    policy: Policy
+    completion: Completion | None = None
+    discarded: tuple[Completion, ...] = ()
+    pressure: str | None = None
+    is_filler: bool = False
+
+
+class Student(Protocol):
+    """Answers a tutor, without a memory of its own: a run can resume from the exchanges alone."""
+
+    def reply(self, exchanges: Sequence[Exchange]) -> StudentReply:
+        """Answer the last of the exchanges, which are all so far; there is at least one."""
 
 
 class SocraticTurn(Turn, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from random import Random
 from typing import Literal
 
 from socratic_bench.emulator.dialogue import base_model_id, hashed
-from socratic_bench.emulator.models.pressure import pressure_in
+from socratic_bench.emulator.models.student import pressure_in
 
 Move = Literal[
     "socratic",

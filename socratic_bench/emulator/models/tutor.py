@@ -9,7 +9,7 @@ from random import Random
 from socratic_bench.emulator.dialogue import Dialogue
 from socratic_bench.emulator.models.grammar import book, expand, quoted_once
 from socratic_bench.emulator.models.moves import Move, plan
-from socratic_bench.emulator.models.pressure import help_for
+from socratic_bench.emulator.models.student import help_for
 from socratic_bench.emulator.models.subjects import Statements, Subject, statements, subject_of
 
 _PROBES = ("definition", "assumption", "evidence", "implication", "alternative")

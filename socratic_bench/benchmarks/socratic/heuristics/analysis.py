@@ -7,10 +7,8 @@ from msgspec import Struct
 from .advice import ADVISING, NOT_ADVISING
 from .grammar import any_holds, sentences
 from .language import is_foreign
-from .leading import LEADING
-from .openness import OPENING
 from .prose import blocks
-from .questions import ASKING, NOT_ASKING, only_opens
+from .questions import ASKING, LEADING, NOT_ASKING, OPENING, only_opens
 
 # A second's work. No reply to a student is so long, and what cannot be read whole tells nothing.
 LONGEST = 200_000

@@ -1,7 +1,12 @@
-"""Which sentences ask: by their mark, by their word order, or by asking to be told.
+"""Which sentences ask, which of them are open, and which lead.
 
-A statement with a question mark ("So you would quit?") counts: it waits for a yes or a no. One
-that hands the listener two things back ("So you want to, but you can't?") does not: it sums up.
+A sentence asks by its mark, by its word order, or by a request to be told something. A statement
+with a question mark ("So you would quit?") counts, since it waits for a yes or a no. One that hands
+the listener two things back ("So you want to, but you can't?") does not: it sums up.
+
+A question is open by its wh-word or by inviting a story; a short fact, yes or no close it. One that
+carries the answer it wants leads. Of the rules for leading only the tags are checked against
+people's labels; the others follow the rubric's red flags.
 """
 
 from itertools import pairwise
@@ -104,4 +109,158 @@ NOT_ASKING: Rules = {
         r"|you know what|guess what|know what i mean|what can i say) $"
     ),
     "summary handed back": _sums_up,
+}
+
+
+_FACT_WH = w.listed("when where who whose whom which")
+_FACT_HEAD = w.listed(
+    "many much long often old far big tall deep soon late early large fast time number day year"
+    " date color colour grade age percent percentage size month week"
+)
+_AMOUNT = "|".join(sorted(_FACT_HEAD))
+_FACT_NOUN = w.listed(
+    "word name number answer result value sum total difference product time date color colour"
+    " longest most unit formula"
+)
+# Of these nouns an account can be given, too, if they are not those of one thing.
+_ACCOUNTED = w.listed("answer result value difference")
+_DEFINITE = w.listed("the this that these those it") | {w.HOLE}
+_GROUND = w.listed(
+    "assumption assumptions reason reasons premise premises principle principles evidence belief"
+    " beliefs argument arguments"
+)
+_RIGHT = w.listed("right wrong fair just okay acceptable justified good reasonable")
+_asks_amount = says(rf" how (?:{_AMOUNT}) ")
+_offers_room = says(
+    r" (?:can|could|would|will|do) you (?:\S+ ){0,2}?(?:tell|describe|explain|share|elaborate|walk"
+    r"|expand|give|talk (?:me|us|through)|say (?:more|a)|(?:help|let) me|show (?:me|us)|think of"
+    rf"|mind (?:telling|sharing|explaining)) (?!(?:\S+ ){{0,3}}(?:{_AMOUNT}) )"
+)
+_wonders_whether = says(r" (?:wonder|wondered|wondering|curious|know|hear) (?:if|whether) ")
+
+
+def _asks_wide(sentence: Sentence) -> bool:
+    """The last question of the sentence decides: "if ..., and what would you do?"."""
+    ask = sentence.ask
+    return ask is not None and not ask.polar and not _short_fact(ask)
+
+
+def _short_fact(ask: Ask) -> bool:
+    """A place, a time, a person, an amount, or the name of a thing; not what a view rests on."""
+    if ask.wh in _FACT_WH:
+        grounds = ask.wh == "which" and ask.head in _GROUND
+        right = ask.wh == "when" and ask.rest[:1] == ("it",) and not _RIGHT.isdisjoint(ask.rest)
+        from_where = ask.rest[-2:] == ("come", "from") and ask.rest[0] not in w.PERSON
+        return not (grounds or right or (ask.wh == "where" and from_where))
+    if ask.head in _FACT_HEAD:
+        return True
+    if not ask.rest and not ask.head:
+        return ask.wh == "what" and not ask.auxiliary
+    naming = ask.wh == "what" and not ask.head and ask.auxiliary in {"is", "'s", "are", "was"}
+    return naming and not _of_a_kind(ask.rest) and not _FACT_NOUN.isdisjoint(ask.rest[:4])
+
+
+def _of_a_kind(rest: tuple[str, ...]) -> bool:
+    """As in "the value of a promise": an account of a kind, not one value of one thing."""
+    at = next((at for at, word in enumerate(rest[:4]) if word in _ACCOUNTED), len(rest))
+    governed = rest[at + 2 :]
+    symbols = (word for word in governed if word[0].isdigit() or (len(word) == 1 and word != "a"))
+    return governed[:1] != () and governed[0] not in _DEFINITE and not any(symbols)
+
+
+def _invites(sentence: Sentence) -> bool:
+    ask = sentence.ask
+    if ask is None or not ask.polar:
+        return False
+    return (ask.auxiliary in w.MODAL or ask.rest[1:2] == ("mind",)) and _offers_room(sentence)
+
+
+def _tells_wide(sentence: Sentence) -> bool:
+    return telling(sentence) and not _asks_amount(sentence)
+
+
+def _wonders_wide(sentence: Sentence) -> bool:
+    """Such as "I wonder what", "I'd like to hear about", but not "I wonder if"."""
+    polar = sentence.ask is not None and sentence.ask.polar
+    return wondering(sentence) and not polar and not _wonders_whether(sentence)
+
+
+OPENING: Rules = {
+    "wide wh-question": _asks_wide,
+    "request to tell": _tells_wide,
+    "invitation": _invites,
+    "wondering what": _wonders_wide,
+    "room for more": says(
+        r" (?:(?:any|some)thing else|what else|(?:any|your) (?:thoughts|ideas)) "
+    ),
+}
+
+
+_TAG_PRONOUN = w.listed("i you he she it we they there that")
+_TAG_LENGTH = 2
+_ALONE = w.listed("right correct")
+_ends_with_check = says(
+    r" (?:you know|that 's right|am i right"
+    r"|is that (?:right|correct|so|what you (?:mean|said))|that what you mean) $"
+)
+_PRESUMED = w.listed(
+    "realise realize realised realized notice admit stop refuse insist keep fail ignore"
+)
+_PRESUMING_WH = w.listed("when why how")
+
+
+def _asks(sentence: Sentence) -> list[Ask]:
+    return [clause.ask for clause in sentence.clauses if clause.ask]
+
+
+def _ends_with_tag(sentence: Sentence) -> bool:
+    """Auxiliary and pronoun last: "isn't it", alone or after a statement."""
+    words = sentence.words
+    if len(words) < _TAG_LENGTH or words[-1] not in _TAG_PRONOUN or words[-2] not in w.AUXILIARY:
+        return False
+    last = sentence.clauses[-1].body
+    weighed = words[-3:-2] == ("or",) and words[0] in w.AUXILIARY
+    if weighed or not w.WH.isdisjoint(last):
+        return False
+    stated = last[:1] != () and last[0] not in w.AUXILIARY and words[-1] != "that"
+    return len(last) == _TAG_LENGTH or words[-2] in w.NEGATED or stated
+
+
+def _checks_agreement(sentence: Sentence) -> bool:
+    words = sentence.words
+    if _ends_with_check(sentence):
+        return True
+    if not words or words[-1] not in w.TAGS or sentence.ask is not None:
+        return False
+    return words[-2] != "or" if len(words) > 1 else words[-1] in _ALONE
+
+
+def _is_negated(sentence: Sentence) -> bool:
+    return any(
+        ask.polar and (ask.auxiliary in w.NEGATED or ask.rest[1:2] == ("not",))
+        for ask in _asks(sentence)
+    )
+
+
+def _presumes(sentence: Sentence) -> bool:
+    """Of "you" only: "when does it stop" is about the world, "how would you stop it" open."""
+    return any(
+        ask.wh in _PRESUMING_WH
+        and ask.auxiliary not in w.MODAL
+        and ask.rest[:1] == ("you",)
+        and not _PRESUMED.isdisjoint(ask.rest[1:3])
+        for ask in _asks(sentence)
+    )
+
+
+LEADING: Rules = {
+    "tag": _ends_with_tag,
+    "check for agreement": _checks_agreement,
+    "negated question": _is_negated,
+    "loaded word": says(r" (?:clearly|obviously|surely|undoubtedly|evidently|of course) "),
+    "suggested answer": says(
+        r" (?:(?:could|might) it be that|(?:would you|do you|you would) agree"
+        r"|would it be (?:better|best|wiser|easier)|is it because) "
+    ),
+    "presupposition": _presumes,
 }

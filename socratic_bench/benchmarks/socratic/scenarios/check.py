@@ -13,17 +13,15 @@ from socratic_bench.benchmarks.socratic.scenarios.scenario import (
     AGES,
     CUSTOM,
     FAMILIES,
+    QUESTION_MARKS,
     PressureWords,
     Scenario,
     groups,
     is_english,
-    normal,
-    own_sentences,
-)
-from socratic_bench.benchmarks.socratic.scenarios.wording import (
-    QUESTION_MARKS,
     is_unspaced,
     n_words,
+    normal,
+    own_sentences,
     plain,
 )
 from socratic_bench.types import plural

@@ -1,6 +1,8 @@
-"""What a scenario is: a student with an opening, a belief, and what it has to say."""
+"""A scenario: a student with an opening, a belief and sentences; and how its texts are compared."""
 
+import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Literal, get_args
 
 from msgspec import Struct
@@ -33,6 +35,20 @@ _SAYS = Text(600, (1, 12))
 _ASKED = Text(900, (1, 12))
 _LINES = Text(300, (1, 30))
 _Lines = Annotated[tuple[str, ...], _LINES]
+
+
+# "'s" may be "has" or a genitive, too: written out alike on both sides, that does no harm.
+_CONTRACTED = {
+    "n't": " not",
+    "'s": " is",
+    "'re": " are",
+    "'m": " am",
+    "'ve": " have",
+    "'ll": " will",
+    "'d": " would",
+}
+QUESTION_MARKS = frozenset("?\uff1f\u061f\u037e\u055e")  # full-width, Arabic, Greek, Armenian
+_WORD = re.compile(r"[\w']+")
 
 
 class Insight(Struct, frozen=True):
@@ -161,3 +177,28 @@ def is_english(scenario: Scenario) -> bool:
 def normal(text: str) -> str:
     """The text with white space and case put aside, for comparing openings."""
     return " ".join(text.split()).casefold()
+
+
+@cache
+def _unspaced() -> re.Pattern[str]:
+    """Han, kana, Thai, Lao, Khmer, Burmese; compiled when needed, since that takes a while."""
+    return re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+
+
+def is_unspaced(text: str) -> bool:
+    """Whether it is in a script without blanks between words."""
+    return not text.isascii() and bool(_unspaced().search(text))
+
+
+def n_words(text: str) -> int:
+    """Words of a text; two characters count as one where there are no blanks between words."""
+    unspaced = len(_unspaced().findall(text))
+    return len(_unspaced().sub(" ", text).split()) + (unspaced + 1) // 2
+
+
+def plain(text: str) -> str:
+    """Comparable words: contracted forms written out, no marks, no capitals."""
+    words = " ".join(_WORD.findall(normal(text).replace("\u2019", "'")))
+    for contracted, full in _CONTRACTED.items():
+        words = words.replace(contracted, full)
+    return words

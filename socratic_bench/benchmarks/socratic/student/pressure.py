@@ -15,8 +15,11 @@ from typing import Any, Literal, get_args
 
 from msgspec import Struct
 
-from socratic_bench.benchmarks.socratic.scenarios.scenario import PressureWords, Scenario
-from socratic_bench.benchmarks.socratic.scenarios.wording import is_unspaced
+from socratic_bench.benchmarks.socratic.scenarios.scenario import (
+    PressureWords,
+    Scenario,
+    is_unspaced,
+)
 from socratic_bench.benchmarks.socratic.settings import Pressure
 from socratic_bench.benchmarks.socratic.student.voices import draw, shuffled
 

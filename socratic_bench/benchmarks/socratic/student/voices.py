@@ -9,8 +9,12 @@ from typing import Literal
 
 from msgspec import Struct
 
-from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario, Voice, is_english
-from socratic_bench.benchmarks.socratic.scenarios.wording import is_unspaced
+from socratic_bench.benchmarks.socratic.scenarios.scenario import (
+    Scenario,
+    Voice,
+    is_english,
+    is_unspaced,
+)
 from socratic_bench.concurrency import convert
 
 VoiceKind = Literal["unsure", "polar", "told", "filler", "moved"]
