@@ -1,46 +1,53 @@
 # docker build -t socratic-runner .                      the command, and nothing else
 # docker build -t socratic-runner:full --target full .   with extras, by default all: --build-arg EXTRAS="ui ..."
 # docker build -t socratic-tests --target tests .        the test suite with all that it needs
-# docker/ and docs/docker.md say more. Any builder will do: BuildKit, and the one that was before it.
+# docs/docker.md says more. BuildKit builds this file, and so does the older builder.
+#
+# Reproducible layers: PYTHONHASHSEED fixes the order inside sets, which bytecode contains; modes and
+# times of copied files are set to fixed values.
 
 ARG BASE_IMAGE=python:3.12-slim
 
 
-# Third-party packages under /opt/socratic-runner, cut down and compiled. Depends on requirements.txt.
-FROM ${BASE_IMAGE} AS packages
+FROM ${BASE_IMAGE} AS pip
 ENV PYTHONHASHSEED=0 PYTHONDONTWRITEBYTECODE=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 \
-    PIP_ROOT_USER_ACTION=ignore
+    PIP_ROOT_USER_ACTION=ignore LIB=/usr/local/lib/python3.12
 WORKDIR /build
+
+
+# Third-party packages. Of the SDK's descriptions of every AWS service only those stay that runs, the
+# doctor and credential providers use. Depends on requirements.txt.
+FROM pip AS packages
 COPY requirements.txt ./
 RUN python -m pip install --quiet --require-hashes --only-binary=:all: --no-deps --no-compile \
-        --target /root-fs/opt/socratic-runner/lib/python3.12/site-packages -r requirements.txt
-COPY docker/trim.py docker/compile.py docker/layout.sh ./
-RUN sh layout.sh /root-fs
+        --target /root-fs$LIB/site-packages -r requirements.txt
+RUN cd /root-fs$LIB/site-packages \
+    && rm -rf bin boto3/data boto3/examples *.dist-info/RECORD \
+    && find botocore/data -mindepth 1 -maxdepth 1 -type d | grep -vE \
+        '/(bedrock|bedrock-runtime|s3|service-quotas|signin|sso|sso-oidc|sts)$' | xargs rm -r \
+    && python -m compileall -q --invalidation-mode unchecked-hash -s /root-fs -p / $PWD
+# The base has no bytecode. Python writes it for the modules that are imported here: those of a run.
+RUN PYTHONDONTWRITEBYTECODE= PYTHONPATH=/root-fs$LIB/site-packages python -c \
+        "import argparse, difflib, http.server, statistics, tomllib, boto3; boto3.client('s3')" \
+    && find $LIB -path $LIB/site-packages -prune -o -name '*.pyc' -exec cp --parents -t /root-fs {} + \
+    && chmod -R u=rwX,go=rX /root-fs && find /root-fs -exec touch -h -d @315532800 {} +
 
 
 # The program itself. Depends on its source.
 FROM packages AS program
-WORKDIR /program/opt/socratic-runner/lib/python3.12/site-packages
-COPY cli ./socratic_runner
-COPY socratic_bench ./socratic_bench
+COPY cli /program$LIB/site-packages/socratic_runner
+COPY socratic_bench /program$LIB/site-packages/socratic_bench
 ARG SOURCE_DATE_EPOCH=315532800
-RUN python /build/compile.py /program \
+RUN python -m compileall -q --invalidation-mode unchecked-hash -s /program -p / /program \
     && chmod -R u=rwX,go=rX /program \
     && find /program -exec touch -h -d "@${SOURCE_DATE_EPOCH}" {} +
 
 
 # moto's server, which stands in for S3 where there is no account.
-FROM ${BASE_IMAGE} AS moto
-ENV PYTHONDONTWRITEBYTECODE=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 \
-    PIP_ROOT_USER_ACTION=ignore
-WORKDIR /build
-COPY requirements-dev.txt docker/closure.py ./
-RUN python closure.py requirements-dev.txt moto > moto.txt \
-    && python -m pip install --quiet --require-hashes --only-binary=:all: --no-deps -r moto.txt
-
-FROM moto AS s3
-COPY docker/bucket.py ./
-RUN chmod -R u=rwX,go=rX /build
+FROM pip AS s3
+COPY docker/requirements-s3.txt docker/bucket.py ./
+RUN python -m pip install --quiet --require-hashes --only-binary=:all: --no-deps -r requirements-s3.txt \
+    && chmod -R u=rwX,go=rX /build
 USER 10001:10001
 ENV HOME=/tmp
 EXPOSE 5000
@@ -49,12 +56,12 @@ CMD ["-H", "0.0.0.0", "-p", "5000"]
 
 
 # The test suite. Everything that is pinned, then the source. It starts thousands of processes on a
-# file system that takes no bytecode, and the base comes without, so it is compiled here.
-FROM moto AS tests
-COPY docker/compile.py requirements.txt ./
-RUN PYTHONHASHSEED=0 python compile.py / stdlib
+# file system that takes no bytecode, so all of it is compiled here.
+FROM pip AS tests
+COPY requirements.txt requirements-dev.txt ./
 RUN python -m pip install --quiet --require-hashes --only-binary=:all: --no-deps \
-        -r requirements.txt -r requirements-dev.txt
+        -r requirements.txt -r requirements-dev.txt \
+    && python -m compileall -q -x '/(site-packages|test|lib2to3)/' $LIB
 WORKDIR /src
 COPY . .
 # Copied files keep the modes that they have on the host, which may be for their owner alone.
@@ -65,22 +72,33 @@ ENTRYPOINT ["python", "-m", "pytest", "-p", "no:cacheprovider"]
 CMD ["-n", "auto", "-q"]
 
 
-# The packages of the extras, beside those of the program. Depends on their locks.
+# The packages of the extras, beside those of the program, and what they import of the standard
+# library. Depends on their locks.
 FROM packages AS extras
-COPY requirements-*.txt docker/extras.sh ./
+COPY requirements-*.txt ./
 ARG EXTRAS="report stats tables ui"
-RUN sh extras.sh /extras ${EXTRAS}
+RUN python -m pip install --quiet --require-hashes --only-binary=:all: --no-deps --no-compile \
+        --target /extras$LIB/site-packages $(printf -- '-r requirements-%s.txt ' ${EXTRAS})
+RUN cd /extras$LIB/site-packages \
+    && rm -rf bin *.dist-info/RECORD && find . -type d -name tests -prune -exec rm -r {} + \
+    && python -m compileall -q --invalidation-mode unchecked-hash -s /extras -p / $PWD \
+    && touch /build/compiled \
+    && PYTHONDONTWRITEBYTECODE= python -c "import asyncio, ctypes, pydoc, unittest" \
+    && find $LIB -path $LIB/site-packages -prune -o -name '*.pyc' -newer /build/compiled -exec cp --parents -t /extras {} + \
+    && chmod -R u=rwX,go=rX /extras && find /extras -exec touch -h -d @315532800 {} +
 
 
-# What both images have.
+# What both images have. The base brings an installer and packages; nothing is installed here any
+# more. /work can be written by any user, also as a volume that Docker makes.
 FROM ${BASE_IMAGE} AS common
-# The base brings an installer; nothing is installed here any more. Times are set for equal layers.
 RUN cd /usr/local && rm -rf bin/pip* bin/idle* lib/python3*/ensurepip lib/python3*/site-packages/* \
-    && touch -d @315532800 bin lib/python3* lib/python3*/site-packages
+    && echo 'runner:x:10001:10001::/home/runner:/usr/sbin/nologin' >> /etc/passwd \
+    && echo 'runner:x:10001:' >> /etc/group \
+    && mkdir -m 755 /home/runner && mkdir -m 1777 /work && chown 10001:10001 /home/runner /work \
+    && touch -d @315532800 /etc/group /etc/passwd /home/runner /work bin lib/python3* lib/python3*/site-packages
 COPY --from=packages /root-fs/ /
 COPY --from=program /program/ /
-ENV PATH=/opt/socratic-runner/bin:/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin \
-    HOME=/home/runner RUNNER_IN_IMAGE=1
+ENV HOME=/home/runner RUNNER_IN_IMAGE=1
 USER 10001:10001
 WORKDIR /work
 # -I: neither PYTHON* variables nor a mounted work folder can put other code in the program's place.
