@@ -134,6 +134,7 @@ requirements: $(VENV)/.dev
 		cp $(VENV)/common.txt $$name.txt && $(COMPILE) $$name.in -o $$name.txt || exit 1; done
 	@rm $(VENV)/common.txt
 	$(COMPILE) $(UPGRADE) requirements-dev.in -o requirements-dev.txt
+	$(COMPILE) $(UPGRADE) docker/requirements-s3.in -o docker/requirements-s3.txt
 	$(COMPILE) $(UPGRADE) tests/browser/requirements.in -o tests/browser/requirements.txt
 	$(COMPILE) $(UPGRADE) tools/oracles.in -o tools/oracles.txt
 
