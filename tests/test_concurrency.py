@@ -182,7 +182,7 @@ import threading
 from pathlib import Path
 
 from socratic_bench.benchmarks import load_benchmark
-from socratic_bench.studies.compare.stored_run import read_run
+from socratic_bench.studies.rows import read_run
 
 sys.setswitchinterval(1e-6)
 (path,) = Path("tests/data/stored_runs/socratic/curated/runs").iterdir()
