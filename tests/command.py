@@ -10,21 +10,21 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 import pytest
 
 from cli import signals
 from cli.runner import run_command
 from socratic_bench import redaction
-from tests.forked import COMMAND, Process, can_fork
 from tests.schemas import breaches
 
 ROOT = Path(__file__).resolve().parents[1]
+COMMAND = (sys.executable, "-m", "cli")
 CLAUDE = "anthropic.claude-3-5-sonnet-20241022-v1:0"
 LLAMA = "meta.llama3-1-70b-instruct-v1:0"
 MISTRAL = "mistral.mistral-large-2407-v1:0"
@@ -97,12 +97,10 @@ def account(url: str, *models: str, **variables: str) -> dict[str, str]:
 
 def begin(
     *words: str, env: Mapping[str, str] | None = None, **streams: Any
-) -> "Process | subprocess.Popen[bytes]":
+) -> subprocess.Popen[bytes]:
     """Start the command, with pipes for what it says unless told otherwise."""
     env = environment() if env is None else env
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": ROOT, **streams}
-    if can_fork(env):
-        return Process(words, env=env, **streams)
     return subprocess.Popen([*COMMAND, *words], env=dict(env), **streams)
 
 
@@ -139,17 +137,40 @@ def run_here(
 ) -> Outcome:
     """Run the command by its own function, with streams, environment and folder of its own."""
     with ExitStack() as stack:
-        patch = stack.enter_context(pytest.MonkeyPatch.context())
         inputs, outputs, errors = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(3))
         inputs.write(stdin)
         inputs.seek(0)
-        patch.setattr(sys, "stdin", io.TextIOWrapper(inputs, encoding="utf-8"))
-        patch.setattr(sys, "stdout", io.TextIOWrapper(outputs, encoding="utf-8"))
+        code = run_on_streams(words, *map(_duplicate, (inputs, outputs, errors)), env=env, cwd=cwd)
+        outputs.seek(0)
+        errors.seek(0)
+        return Outcome(code, outputs.read(), errors.read().decode())
+
+
+def _duplicate(file: IO[bytes]) -> IO[bytes]:
+    return os.fdopen(os.dup(file.fileno()), file.mode)
+
+
+def run_on_streams(
+    words: Sequence[str],
+    stdin: IO[bytes],
+    stdout: IO[bytes],
+    stderr: IO[bytes],
+    *,
+    env: Mapping[str, str],
+    cwd: Path,
+) -> int:
+    """Run the command by its own function on streams that it closes: its exit code."""
+    with ExitStack() as stack:
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        patch.setattr(sys, "stdin", io.TextIOWrapper(stdin, encoding="utf-8"))
+        patch.setattr(sys, "stdout", io.TextIOWrapper(stdout, encoding="utf-8"))
         patch.setattr(
             sys,
             "stderr",
-            io.TextIOWrapper(errors, "utf-8", "backslashreplace", line_buffering=True),
+            io.TextIOWrapper(stderr, "utf-8", "backslashreplace", line_buffering=True),
         )
+        for stream in (sys.stdin, sys.stdout, sys.stderr):
+            stack.callback(_close, stream)
         patch.setattr(redaction, "_learned", frozenset())
         patch.setattr(redaction, "_standing", None)
         patch.setattr(signals, "_remembered", [])
@@ -160,14 +181,15 @@ def run_here(
         patch.chdir(cwd)
         stack.enter_context(_process_settings())
         try:
-            code = run_command([os.fsdecode(word) for word in words])
+            return run_command([os.fsdecode(word) for word in words])
         except SystemExit as ended:  # argparse has printed help
-            code = int(ended.code or 0)
-        sys.stdout.flush()
-        sys.stderr.flush()
-        outputs.seek(0)
-        errors.seek(0)
-        return Outcome(code, outputs.read(), errors.read().decode())
+            return int(ended.code or 0)
+
+
+def _close(stream: IO[str]) -> None:
+    """Nobody may read any more what is still to be written."""
+    with suppress(OSError):
+        stream.close()
 
 
 @contextmanager

@@ -15,7 +15,6 @@ from uuid import uuid4
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import forked
 from tests.fakes import FakeBedrock
 from tests.scripted_run import player
 
@@ -92,13 +91,6 @@ def signals_of_a_terminal() -> None:
     """
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         signal.signal(signal.SIGHUP, lambda *_: None)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def commands() -> Iterator[None]:
-    """What starts them ends with the tests."""
-    yield
-    forked.close()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -13,7 +13,6 @@ from socratic_bench.emulator.faults import parse_fault
 from socratic_bench.emulator.service import RequestRecord
 from tests import ports
 from tests.command import OPENING, PLAIN_RUBRIC, Outcome, account, assert_valid, begin, run
-from tests.forked import Process
 
 TUTOR, STUDENT, JUDGE = "emulator.drift-5-v1:0", "emulator.student-v1:0", "emulator.judge-v1:0"
 WORDS = (
@@ -88,7 +87,7 @@ def bodies(service: Service) -> Counter[str]:
     return Counter(request.body_sha256 for request in service.requests)
 
 
-def start(*words: str, env: dict[str, str]) -> Process | subprocess.Popen[bytes]:
+def start(*words: str, env: dict[str, str]) -> subprocess.Popen[bytes]:
     return begin(*words, env=env)
 
 

@@ -9,7 +9,6 @@ import pytest
 
 from tests.command import OFFLINE, assert_valid, begin, environment, printed, run
 from tests.fakes import FakeBedrock, Said, Sent, relayed, xml
-from tests.forked import Process
 from tests.in_process import played
 
 KEYS = {"AWS_ACCESS_KEY_ID": "AKIAEXAMPLE", "AWS_SECRET_ACCESS_KEY": "example"}
@@ -33,14 +32,12 @@ def names(run_id: str) -> set[str]:
     return {f"raw/runs/{run_id}/{name}" for name in (*parts, "closing_verdict.json")}
 
 
-def start(
-    url: str, bucket: str, *words: str, tries: int = 2
-) -> "Process | subprocess.Popen[bytes]":
+def start(url: str, bucket: str, *words: str, tries: int = 2) -> subprocess.Popen[bytes]:
     env = environment(AWS_ENDPOINT_URL_S3=url, **KEYS)
     return begin(*PLAYED, "--max-attempts", str(tries), "--s3-bucket", bucket, *words, env=env)
 
 
-def await_turns(process: "Process | subprocess.Popen[bytes]") -> None:
+def await_turns(process: subprocess.Popen[bytes]) -> None:
     """The whole dialogue has been played and judged."""
     assert process.stderr
     while not process.stderr.readline()[5:].startswith(f"turn   {TURNS - 1}".encode()):

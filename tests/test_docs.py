@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import tomllib
 from collections.abc import Iterator
 from contextlib import suppress
@@ -39,8 +40,8 @@ from socratic_bench.turns import Judged, Unscored, Verdict
 from socratic_bench.types import Completion, Message
 from tests import ports
 from tests.fakes import PATIENCE_S
-from tests.fronted import Front
 from tests.schemas import KINDS
+from tests.stand_in import StandIn
 from tools import key_tables
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -235,6 +236,7 @@ class Reader:
 
     folder: Path
     environ: dict[str, str]
+    stand_in: StandIn
     stdout: str = ""
     stderr: str = ""
 
@@ -267,23 +269,26 @@ class Reader:
         return "; ".join(log.read_text().splitlines()) or "run by the shell alone"
 
     def _run(self, command: list[str]) -> None:
-        process = subprocess.Popen(
-            command,
-            cwd=self.folder / "work",
-            env=self.environ,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        try:
-            self.stdout, self.stderr = process.communicate(timeout=PATIENCE_S)
-        finally:
-            with suppress(ProcessLookupError):
-                # What a block has left in the background ends with it.
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        with tempfile.TemporaryFile("w+") as stdout, tempfile.TemporaryFile("w+") as stderr:
+            process = subprocess.Popen(
+                command,
+                cwd=self.folder / "work",
+                env=self.environ,
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                start_new_session=True,
+            )
+            try:
+                self.stand_in.serve(process, PATIENCE_S)
+            finally:
+                with suppress(ProcessLookupError):
+                    # What a block has left in the background ends with it.
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            self.stdout, self.stderr = (
+                file.read() for file in (stdout, stderr) if not file.seek(0)
+            )
 
         assert process.returncode == 0, (
             f"exit code {process.returncode}\n{self.stdout}\n{self.stderr}"
@@ -350,20 +355,22 @@ def bucket(moto_url: str) -> str:
 
 
 @pytest.fixture(scope="session")
-def front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
-    front = Front(tmp_path_factory.mktemp("front"))
-    yield front
-    front.close()
+def stand_in(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandIn]:
+    stand_in = StandIn(tmp_path_factory.mktemp("stand-in"))
+    yield stand_in
+    stand_in.close()
 
 
 @pytest.fixture
-def reader(tmp_path: Path, emulator: Emulator, moto_url: str, bucket: str, front: Front) -> Reader:
+def reader(
+    tmp_path: Path, emulator: Emulator, moto_url: str, bucket: str, stand_in: StandIn
+) -> Reader:
     commands = tmp_path / "bin"
     for folder in (commands, tmp_path / "work", tmp_path / "home"):
         folder.mkdir()
     (tmp_path / "stand_ins.py").write_text(STAND_INS)
     lines = {name: f"exec {sys.executable} {tmp_path}/stand_ins.py {name}" for name in NAMES}
-    become = {**BECOME, "socratic-runner": " ".join(front.command)}
+    become = {**BECOME, "socratic-runner": " ".join(stand_in.command)}
     for name, command in become.items():
         lines[name] = f'echo "run: {name} $*" >> "$DOCS_LOG"; exec {command}'
     for name, line in lines.items():
@@ -380,7 +387,7 @@ def reader(tmp_path: Path, emulator: Emulator, moto_url: str, bucket: str, front
         "PYTHONPATH": str(ROOT),
         "DOCS_ROOT": str(ROOT),
         "DOCS_LOG": str(tmp_path / ".log"),
-        "DOCS_COMMAND": json.dumps(front.command),
+        "DOCS_COMMAND": json.dumps(stand_in.command),
         "DOCS_OF_THE_MACHINE": json.dumps(OF_THE_MACHINE),
         "AWS_ACCESS_KEY_ID": "stand-in",
         "AWS_SECRET_ACCESS_KEY": "stand-in",
@@ -392,7 +399,7 @@ def reader(tmp_path: Path, emulator: Emulator, moto_url: str, bucket: str, front
         "AWS_ENDPOINT_URL_S3": moto_url,
         "AWS_ENDPOINT_URL_STS": moto_url,
     }
-    return Reader(tmp_path, environ)
+    return Reader(tmp_path, environ, stand_in)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

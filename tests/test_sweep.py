@@ -18,7 +18,6 @@ from socratic_bench.models.cancel import wait_for_first
 from socratic_bench.runs import CancelToken
 from tests import command
 from tests.command import Outcome, account, assert_valid, environment, printed, run
-from tests.forked import Process
 from tests.in_process import swept
 from tests.test_resume import Service
 
@@ -48,12 +47,12 @@ def rows(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
 
 
-def begin(*words: str, folder: Path) -> "Process | subprocess.Popen[bytes]":
+def begin(*words: str, folder: Path) -> subprocess.Popen[bytes]:
     kept = ("--output-dir", str(folder))
     return command.begin("sweep", "--offline", *words, *kept, stderr=subprocess.DEVNULL)
 
 
-def wait_for_turns(process: "Process | subprocess.Popen[bytes]", folder: Path, name: str) -> None:
+def wait_for_turns(process: subprocess.Popen[bytes], folder: Path, name: str) -> None:
     """Until two runs have a file of that name."""
     while len(list(folder.glob(f"raw/runs/*/{name}"))) < 2:
         assert process.poll() is None
