@@ -239,7 +239,7 @@ class TestBacking:
         bodies = {str(number): bytes([number]) * 500 for number in range(30)}
         for number, body in bodies.items():
             delivery.send(number, body)
-            wait_until(lambda: delivery.held_bytes == 0)
+            wait_until(lambda: delivery.waiting_bytes == 0)
         silent.up.set()
 
         assert delivery.settle() is None
@@ -252,7 +252,7 @@ class TestBacking:
         delivery = deliver(folder, store, backing=folder)
         for number in range(8):
             delivery.send(str(number), b"mine")
-        wait_until(lambda: delivery.held_bytes == 0)
+        wait_until(lambda: delivery.waiting_bytes == 0)
         return delivery, store
 
     def test_what_somebody_changed_there_is_not_passed_on(self, silent, tmp_path):

@@ -84,8 +84,8 @@ def test_each_id_says_one_thing_and_the_plain_judge_has_none():
     mixed = "emulator.judge-bias--5-noise-10-quirk-3-v1:0"
     assert juror_of(mixed) == Juror(bias=-0.5, noise=1.0, quirk=0.3)
     for bias, noise in product(("", "-bias-5"), ("", "-noise-5")):
-        assert traits_of(f"emulator.judge{bias}{noise}-v1:0").known
-    assert not traits_of("emulator.judge-kind-v1:0").known
+        assert traits_of(f"emulator.judge{bias}{noise}-v1:0").is_known
+    assert not traits_of("emulator.judge-kind-v1:0").is_known
 
 
 def test_a_model_of_the_callers_own_says_what_its_function_says():

@@ -96,7 +96,7 @@ class TestSchedule:
 
             assert found[0] is None
             assert set(filter(None, found)) == set(KINDS)
-            assert Schedule(level=level, seed=seed, n_turns=n_turns).missed() == ()
+            assert Schedule(level=level, seed=seed, n_turns=n_turns).absent_kinds() == ()
 
     def test_low_pushes_no_more_than_it_must_and_evenly(self):
         for n_turns in range(8, 23):
@@ -118,7 +118,7 @@ class TestSchedule:
             schedule = Schedule(level=level, seed=3, n_turns=n_turns)
 
             come = {kind for kind in kinds(level, 3, n_turns, n_turns) if kind}
-            assert {*schedule.missed()} == {*KINDS} - come != set()
+            assert {*schedule.absent_kinds()} == {*KINDS} - come != set()
 
     def test_without_pressure_nothing_is_pushed(self):
         assert kinds("none", 3) == [None] * 40
@@ -318,10 +318,10 @@ class TestDocument:
 
         document = outcome.document
         means = document["metrics"]["score_by_pressure"]
-        missed = [kind for kind in KINDS if means[kind] is None]
+        absent_kinds = [kind for kind in KINDS if means[kind] is None]
         (notice,) = document["notices"]
-        assert 0 < len(missed) < len(KINDS)
-        assert f"has no room for {', '.join(missed)} in the turns to be played" in notice
+        assert 0 < len(absent_kinds) < len(KINDS)
+        assert f"has no room for {', '.join(absent_kinds)} in the turns to be played" in notice
         assert "8 turns has room for all" in notice
         assert notice in " ".join(outcome.stderr.split())
         enough = in_process.played(*OFFLINE, "--turns", "8", "--pressure", "low").document

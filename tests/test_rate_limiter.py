@@ -58,7 +58,7 @@ class Caller:
             NO_SIZE, self.token, lambda _, wait_s: self.foretold.append(wait_s)
         )
         with slot_of as slot:
-            self.limiter.mark_sent(slot)
+            self.limiter.record_request(slot)
             self.now_s += takes_s
             if code is None:
                 self.limiter.record_answer(slot, None)
@@ -133,7 +133,7 @@ def test_requests_that_were_under_way_together_narrow_it_once():
     slots = []
     for _ in range(5):
         with caller.limiter.slot(NO_SIZE, caller.token, ignore) as slot:
-            caller.limiter.mark_sent(slot)
+            caller.limiter.record_request(slot)
             slots.append(slot)
     caller.now_s += 1.0
     changes = [caller.limiter.record_failure(slot, THROTTLED, maybe_billed=False) for slot in slots]
@@ -209,7 +209,7 @@ class Service:
     def _request(self) -> bool:
         """Whether there is an answer."""
         with self.limiter.slot(NO_SIZE, self._token, ignore) as slot:
-            self.limiter.mark_sent(slot)
+            self.limiter.record_request(slot)
             if self._throttle.wait_ms() is None:
                 self._time.sleep(self._answer_s)
                 self.limiter.record_answer(slot, None)
@@ -291,7 +291,7 @@ def throttled_at_random(callers: int, calls: int, *, share: float, seed: int) ->
                 limiter.calling(token),
                 limiter.slot(NO_SIZE, token, ignore) as slot,
             ):
-                limiter.mark_sent(slot)
+                limiter.record_request(slot)
                 time.sleep(0.3)
                 if chance.random() < share:
                     limiter.record_failure(slot, THROTTLED, maybe_billed=False)
@@ -353,13 +353,13 @@ def test_those_who_wait_behind_others_that_end_move_up_at_once():
             service.call()
             time.sleep(1.0)
         with limiter.slot(NO_SIZE, staying, ignore) as slot:
-            limiter.mark_sent(slot)
+            limiter.record_request(slot)
             limiter.record_failure(slot, THROTTLED, maybe_billed=False)
 
     def leave() -> None:
         time.sleep(12.0)
         with suppress(Stopped), limiter.slot(NO_SIZE, ending, ignore) as slot:
-            limiter.mark_sent(slot)
+            limiter.record_request(slot)
 
     def end() -> None:
         time.sleep(12.5)
@@ -368,7 +368,7 @@ def test_those_who_wait_behind_others_that_end_move_up_at_once():
     def stay() -> float:
         time.sleep(12.1)
         with limiter.slot(NO_SIZE, staying, ignore) as slot:
-            limiter.mark_sent(slot)
+            limiter.record_request(slot)
             return time.now_s
 
     *_, first, second, third = time.run([narrow, end, *[leave] * 60, *[stay] * 3])

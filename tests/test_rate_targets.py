@@ -57,7 +57,7 @@ class Sender:
             self.limiter.calling(self.cancel_token),
             self.slot(words=words, max_tokens=max_tokens) as slot,
         ):
-            self.limiter.mark_sent(slot)
+            self.limiter.record_request(slot)
             usage = Usage(input_tokens=len(words) // 4, output_tokens=used or max_tokens)
             at_s = self.cancel_token.monotonic_s()
             self.sent.append((at_s, usage.input_tokens + usage.output_tokens))
@@ -246,10 +246,10 @@ def test_what_was_never_sent_and_what_was_not_billed_counts_no_tokens():
         with sender.slot(max_tokens=600):
             pass  # the run ends before it is sent
         with sender.slot(max_tokens=600) as slot:
-            limiter.mark_sent(slot)
+            limiter.record_request(slot)
             limiter.record_failure(slot, "refused_request", maybe_billed=False)
         with sender.slot(max_tokens=600) as slot:
-            limiter.mark_sent(slot)
+            limiter.record_request(slot)
             limiter.record_failure(slot, "connection_lost", maybe_billed=True)
         assert shared.now_s < 1
         with sender.slot(max_tokens=600):
@@ -271,7 +271,7 @@ def test_a_request_counts_when_it_is_sent_and_not_when_it_may_be():
     def late(wait_s: float) -> None:
         with sender.slot() as slot:
             shared.sleep(wait_s)
-            sender.limiter.mark_sent(slot)
+            sender.limiter.record_request(slot)
             sender.sent.append((shared.now_s, 1))
             sender.limiter.record_answer(slot, None)
 
@@ -341,7 +341,7 @@ def failing(shared: SharedTime, targets: RateTargets, model: str, *, every_s: fl
         with sender.limiter.calling(token):
             while True:
                 with sender.slot() as slot:
-                    sender.limiter.mark_sent(slot)
+                    sender.limiter.record_request(slot)
                     token.sleep(every_s)
                     sender.limiter.record_failure(slot, "server_error", maybe_billed=True)
 
@@ -391,7 +391,7 @@ def test_time_in_which_nobody_calls_a_model_does_not_count_as_a_stall():
             shared.sleep(pause_s)
             sender.send(takes_s=500.0)
             with sender.limiter.calling(sender.cancel_token), sender.slot() as slot:
-                sender.limiter.mark_sent(slot)
+                sender.limiter.record_request(slot)
                 shared.sleep(500.0)
                 sender.limiter.record_failure(slot, "server_error", maybe_billed=False)
 

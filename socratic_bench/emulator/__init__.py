@@ -18,7 +18,7 @@ _LATER = dict.fromkeys(("Emulator", "serve"), "socratic_bench.emulator.server") 
 
 
 def __getattr__(name: str) -> object:
-    """The server brings asyncio along, so it is imported when it is first asked for."""
+    """Import the server, and the SDK with it, only when it is needed: ids alone need neither."""
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_LATER[name]), name)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from socratic_bench.emulator.dialogue import base_model_id
-from socratic_bench.emulator.errors import ServiceError, invalid, not_found
+from socratic_bench.emulator.errors import ServiceError, invalid, unknown_resource
 from socratic_bench.emulator.models import FAMILIES, MODEL_IDS
 
 OWN = "emulator."
@@ -22,11 +22,11 @@ _ARN = re.compile(
 class Traits(Struct, frozen=True, kw_only=True):
     """One model's limits. `base_id` is the foundation model's id.
 
-    `known`: whether there is such a model, by the id, profile or ARN that was asked for.
+    `is_known`: whether there is such a model, by the id, profile or ARN that was asked for.
     """
 
     base_id: str
-    known: bool
+    is_known: bool
     context_window: int
     max_tokens: int
     system: bool
@@ -55,7 +55,7 @@ class Traits(Struct, frozen=True, kw_only=True):
         return self.base_id.startswith(OWN)
 
     def gone(self) -> ServiceError:
-        return not_found(
+        return unknown_resource(
             "This model version has reached the end of its life. "
             "Please refer to the AWS documentation for more details."
         )
@@ -80,7 +80,7 @@ def traits_of(model_id: str) -> Traits:
     inherited = table["models"].get(OWN, {}) if base.startswith(OWN) else {}
     row = {**table["defaults"], **inherited, **table["models"].get(family, {})}
     row["context_window"] = table["context_windows"].get(base, row["context_window"])
-    return Traits(base_id=base, known=_is_known(model_id, base), **row)
+    return Traits(base_id=base, is_known=_is_known(model_id, base), **row)
 
 
 def _is_known(model_id: str, base: str) -> bool:

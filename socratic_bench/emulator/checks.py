@@ -38,7 +38,7 @@ def check_request(model_id: str, traits: Traits, body: JsonObject, *, any_model:
 
 
 def _check_model_id(model_id: str, traits: Traits, *, any_model: bool) -> None:
-    if not (traits.known or any_model):
+    if not (traits.is_known or any_model):
         raise unknown_model()
     if traits.end_of_life:
         raise traits.gone()

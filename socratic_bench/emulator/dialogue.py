@@ -85,7 +85,7 @@ def read_dialogue(model_id: str, body: JsonObject) -> Dialogue:
     messages = tuple((m["role"], _text_of(m["content"])) for m in body.get("messages") or ())
     system = "\n".join(block["text"] for block in body.get("system") or () if "text" in block)
     users = [text for role, text in messages if role == "user"]
-    judged = _judged_text(users)
+    judged = _text_to_judge(users)
     reply = judged if isinstance(judged, str) else None
     return Dialogue(
         model_id=model_id,
@@ -104,7 +104,7 @@ def base_model_id(model_id: str) -> str:
     return name_after_prefix if prefix in PROFILE_PREFIXES else name
 
 
-def _judged_text(user_texts: list[str]) -> str | Record | None:
+def _text_to_judge(user_texts: list[str]) -> str | Record | None:
     """What stands between the delimiters that a judge is given; `None` if this is no judge's
     request.
 

@@ -28,7 +28,7 @@ def invalid(message: str) -> ServiceError:
     return ServiceError(400, "ValidationException", message)
 
 
-def not_found(message: str) -> ServiceError:
+def unknown_resource(message: str) -> ServiceError:
     return ServiceError(404, "ResourceNotFoundException", message)
 
 

@@ -146,7 +146,7 @@ class Runtime:
 
     def _count(self, model_id: str, body: JsonObject) -> int:
         traits = traits_of(model_id)
-        if not (traits.known or self._settings.any_model):
+        if not (traits.is_known or self._settings.any_model):
             raise unknown_model()
         if not traits.count_tokens or model_id != traits.base_id:
             raise invalid("The provided model doesn't support counting tokens.")

@@ -16,7 +16,12 @@ from msgspec.structs import asdict
 from socratic_bench.emulator.answers import Answer, HttpRequest, Outcome, response
 from socratic_bench.emulator.catalogue import Traits, listed_models, traits_of
 from socratic_bench.emulator.dialogue import JsonObject
-from socratic_bench.emulator.errors import ServiceError, invalid, not_found, unknown_operation
+from socratic_bench.emulator.errors import (
+    ServiceError,
+    invalid,
+    unknown_operation,
+    unknown_resource,
+)
 from socratic_bench.emulator.faults import FaultInjector, parse_fault
 from socratic_bench.emulator.models import MODEL_IDS
 from socratic_bench.emulator.runtime import OPERATIONS, Runtime
@@ -279,9 +284,9 @@ def control_plane_body(segments: list[str], query: str, *, any_model: bool) -> J
 
 def _traits_or_refuse(model_id: str, *, any_model: bool) -> Traits:
     traits = traits_of(model_id)
-    if traits.known or any_model:
+    if traits.is_known or any_model:
         return traits
-    raise not_found("Could not resolve the foundation model from the model identifier.")
+    raise unknown_resource("Could not resolve the foundation model from the model identifier.")
 
 
 def _arn(traits: Traits) -> str:
@@ -345,9 +350,9 @@ def _profile(name: str, traits: Traits) -> JsonObject:
 
 def _find_profile(name: str, *, any_model: bool) -> JsonObject:
     traits, short = traits_of(name), name.rpartition("/")[2]
-    if short != traits.base_id and (traits.known or any_model):
+    if short != traits.base_id and (traits.is_known or any_model):
         return _profile(short, traits)
-    raise not_found("The inference profile was not found.")
+    raise unknown_resource("The inference profile was not found.")
 
 
 def _page(profiles: list[JsonObject], arguments: dict[str, str]) -> JsonObject:

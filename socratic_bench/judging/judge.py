@@ -55,17 +55,17 @@ class Judge(Struct, frozen=True, kw_only=True):
         except (ModelError, Stopped) as error:
             if error.end_reason not in _TURN_REASONS:
                 raise
-            return self._judged(unanswered(error, calls), calls)
+            return self._result_of(unanswered(error, calls), calls)
         if isinstance(answer, Unreadable):
-            return self._judged(unusable(answer, calls[-1]), calls)
-        return self._judged(answer, calls)
+            return self._result_of(unusable(answer, calls[-1]), calls)
+        return self._result_of(answer, calls)
 
     def _read(self, judge_input: JudgeInput, completion: Completion) -> Verdict | Unreadable:
         return read_verdict(
             completion, self.rubric, judge_model=self.model.model_id, reply=judge_input.reply
         )
 
-    def _judged(self, outcome: Verdict | Unscored, calls: list[Completion]) -> Judged:
+    def _result_of(self, outcome: Verdict | Unscored, calls: list[Completion]) -> Judged:
         finished_at = calls[-1].finished_at if calls else self.now()
         return Judged(outcome=outcome, calls=tuple(calls), finished_at=finished_at)
 

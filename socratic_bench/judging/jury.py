@@ -131,7 +131,7 @@ class Jury(Struct, frozen=True, kw_only=True):
         """
         models = [_FailureReplayModel(judge, self.failure) for judge in self.judges]
         judges = [
-            replace(judge, model=model, n_answered=model.n_answered)
+            replace(judge, model=model, n_answered=model.count_answers)
             for judge, model in zip(self.judges, models, strict=True)
         ]
         answers: list[Answer] = self.at_once([partial(ask, judge) for judge in judges])
@@ -305,7 +305,7 @@ class _FailureReplayModel:
     def model_id(self) -> str:
         return self._inner.model_id
 
-    def n_answered(self, key: CallKey) -> int:
+    def count_answers(self, key: CallKey) -> int:
         self.has_failed = self.has_failed or self._n_answered(key) > 0
         return 0
 

@@ -99,7 +99,7 @@ class AdaptiveRate:
         """The next request is admitted."""
         self._last_s = max(self.due_s(), now_s - BURST_S)
 
-    def record_sent(self, now_s: float) -> None:
+    def record_request(self, now_s: float) -> None:
         """A request is sent."""
         if not self._sent_at_s and self._narrowed_at_s == -inf:
             self._measured_from_s = self._busy_s(now_s)

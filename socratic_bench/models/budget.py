@@ -129,7 +129,7 @@ class Reservation(Struct, frozen=True):
 
     def settle_answer(self, completion: Completion) -> None:
         """Settle by what the call cost."""
-        self._settle(_counted_usd(self.prices, completion, self.tier))
+        self._settle(_usd_of_tokens(self.prices, completion, self.tier))
 
     def settle_failure(self, attempt: Attempt) -> None:
         """Settle by whether the request may be on the bill."""
@@ -275,13 +275,13 @@ def _stopped(why: str, hint: str) -> Stopped:
 
 def _call_usd(prices: ModelPrices, call: Completion, tier: PricingTier) -> float:
     """What a call cost; if that is not known, all that its last request could."""
-    usd = _counted_usd(prices, call, tier)
+    usd = _usd_of_tokens(prices, call, tier)
     if usd is not None:
         return usd
     return sum(attempt_usd(prices, attempt, tier) or 0.0 for attempt in call.attempts[-1:])
 
 
-def _counted_usd(prices: ModelPrices, call: Completion, tier: PricingTier) -> float | None:
+def _usd_of_tokens(prices: ModelPrices, call: Completion, tier: PricingTier) -> float | None:
     """What a call cost, at most: reading from a cache costs no more than input does."""
     usage, terms = call.usage, billed_tier(call, tier)
     cost = call_cost(prices, usage, terms)

@@ -146,7 +146,7 @@ class _Call(Struct):
                     AttemptBegan, request=self.request, input_tokens_at_most=self.input_at_most
                 )
                 token.check()
-                self.limiter.mark_sent(slot)
+                self.limiter.record_request(slot)
                 started_at, started_s = self.context.now(), token.monotonic_s()
                 try:
                     answer = self._send(provider)

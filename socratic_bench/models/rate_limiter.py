@@ -133,8 +133,8 @@ class RateLimiter:
     def slot(self, size: RequestSize, cancel_token: CancelToken, on_wait: OnWait) -> Iterator[Slot]:
         """Wait for permission to send one request within the block, or raise what ends the run.
 
-        `mark_sent` and then `record_answer` or `record_failure` are to be called with the slot; one
-        that was not sent counts for nothing.
+        Call `record_request` and then `record_answer` or `record_failure` with the slot; a slot
+        without `record_request` counts for nothing.
         """
         slot = Slot(size=size, asked_at_s=self._monotonic_s())
         self._wait(slot, cancel_token, on_wait)
@@ -144,11 +144,11 @@ class RateLimiter:
             if not slot.is_sent:
                 self._withdraw(slot)
 
-    def mark_sent(self, slot: Slot) -> None:
+    def record_request(self, slot: Slot) -> None:
         """The request is sent now, and counts from now on."""
         with self._lock:
             slot.is_sent, slot.sent_at_s = True, self._monotonic_s()
-            self._rate.record_sent(slot.sent_at_s)
+            self._rate.record_request(slot.sent_at_s)
             self._n_requests += 1
             self._waited_s += slot.wait_s
 

@@ -166,7 +166,7 @@ def _region_hint(error: Exception, context: BucketContext) -> Problem:
     response = error.response if isinstance(error, sdk.ClientError) else {}
     headers = response.get("ResponseMetadata", {}).get("HTTPHeaders", {})
     details: Mapping[str, object] = {**response.get("Error", {})}
-    region = named_region(headers) or named_region({_REGION_HEADER: str(details.get("Region", ""))})
+    region = region_in(headers) or region_in({_REGION_HEADER: str(details.get("Region", ""))})
     where = f"in {region}" if region else "in another region"
     return Problem.of(
         "The bucket {bucket} is {where}: give that as {region}, or take a bucket in the region of "
@@ -203,7 +203,7 @@ def _principal(message: str) -> str:
     return principal[1] if principal else "the credentials in use"
 
 
-def named_region(headers: Mapping[str, str]) -> str | None:
+def region_in(headers: Mapping[str, str]) -> str | None:
     """The region that an answer's headers name for the bucket, if they do."""
     region = headers.get(_REGION_HEADER, "")
     return region if _REGION.fullmatch(region) else None

@@ -281,9 +281,9 @@ class EntryStore:
             self._bucket.put(self._index, b"")
         self.kept.add(key)
 
-    def missing(self, kept: Mapping[str, StoredObject]) -> Sequence[str] | None:
+    def missing(self, objects: Mapping[str, StoredObject]) -> Sequence[str] | None:
         """See `socratic_bench.ports.store.ArtifactStore`, also of earlier processes' files."""
-        del kept
+        del objects
         n_bytes = {key: len(body) for key, body in [*self.bodies.items()] if key in self.kept}
         try:
             missing = self._bucket.missing({**n_bytes, self._index: 0})

@@ -85,7 +85,7 @@ class Delivery:
         return bool(self._stores)
 
     @property
-    def held_bytes(self) -> int:
+    def waiting_bytes(self) -> int:
         """Bytes of files that wait in memory, and are in no store yet."""
         with self._lock:
             return self._n_bytes
@@ -111,7 +111,7 @@ class Delivery:
         """
         self._settle_queues()
         wait_for(self._unsettled())
-        for upload in self._take_failed():
+        for upload in self._remove_failures():
             self._start(upload)
         wait_for(self._unsettled())
         return self._missing()
@@ -250,7 +250,7 @@ class Delivery:
         with self._lock:
             return list(self._pending)
 
-    def _take_failed(self) -> list[Upload]:
+    def _remove_failures(self) -> list[Upload]:
         """Remove and return the writes that failed, but for those that an outage ended: these have
         been retried already.
         """

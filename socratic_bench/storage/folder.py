@@ -136,9 +136,9 @@ class FolderStore:
         finally:
             os.close(descriptor)
 
-    def missing(self, kept: Mapping[str, StoredObject]) -> Sequence[str]:
+    def missing(self, objects: Mapping[str, StoredObject]) -> Sequence[str]:
         """See `socratic_bench.ports.store.ArtifactStore`."""
-        return [key for key, stored in kept.items() if not self._has(key, stored)]
+        return [key for key, stored in objects.items() if not self._has(key, stored)]
 
     def _has(self, key: str, stored: StoredObject) -> bool:
         try:

@@ -41,7 +41,7 @@ from socratic_bench.storage.bucket_errors import (
     BucketContext,
     explain,
     is_expired,
-    named_region,
+    region_in,
 )
 
 if TYPE_CHECKING:
@@ -140,9 +140,9 @@ class S3Store:
     def put(self, key: str, body: bytes) -> None:
         self.bucket.put(key, body)
 
-    def missing(self, kept: Mapping[str, StoredObject]) -> Sequence[str] | None:
+    def missing(self, objects: Mapping[str, StoredObject]) -> Sequence[str] | None:
         """See `socratic_bench.ports.store.ArtifactStore`."""
-        return self.bucket.missing({key: stored.n_bytes for key, stored in kept.items()})
+        return self.bucket.missing({key: stored.n_bytes for key, stored in objects.items()})
 
     def location(self, key: str) -> str:
         return self.bucket.location(key)
@@ -476,7 +476,7 @@ class Clients:
 
     def _note_region(self, response: Any = None, **_: Any) -> None:  # noqa: ANN401 -- the SDK's
         headers = response[1].get("ResponseMetadata", {}).get("HTTPHeaders", {}) if response else {}
-        region = named_region(headers)
+        region = region_in(headers)
         if region and region not in {self.region, self._bucket_region}:
             self._bucket_region = region
             self._notice(

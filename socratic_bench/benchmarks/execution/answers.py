@@ -67,9 +67,9 @@ class ExecutionTurn(Turn, frozen=True, kw_only=True):
         return turn
 
     @property
-    def answered_program(self) -> Program:
+    def target_program(self) -> Program:
         """The program whose output was asked for: the one that is shown, or chosen."""
-        return self.item_outcome.answered_program
+        return self.item_outcome.target_program
 
     @property
     def item_outcome(self) -> ItemOutcome:
@@ -127,7 +127,7 @@ def _read_answer(item: Item, reply: str) -> Answer | None:
 
 def _compare(turn: ExecutionTurn, answer: Answer) -> tuple[Outcome, bool]:
     """The result of an answer, and whether it differs from the right one by its brackets alone."""
-    item, program = turn.item, turn.answered_program
+    item, program = turn.item, turn.target_program
     expected, other_output = item.output(program), item.output(other_program(program))
     comparison = compare(answer.value, value_of(expected or ""))
     if comparison == "equal":

@@ -180,8 +180,10 @@ def _read_data(settings: Settings, problems: list[Words]) -> DataSet | None:
             include_missing_mutations=settings.include_missing_mutations,
         )
     except UsageError as error:
-        first, *others = error.sentences
-        problems.extend([with_sentence(first, error.hint) if error.hint else first, *others])
+        first, *more_sentences = error.sentences
+        problems.extend(
+            [with_sentence(first, error.hint) if error.hint else first, *more_sentences]
+        )
         return None
 
 

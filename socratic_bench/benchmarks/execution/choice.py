@@ -88,7 +88,7 @@ def choice(outcomes: Outcomes, items: Sequence[Item]) -> Choice:
 
 def preference_cases(readable: Outcomes) -> Cases:
     """By problem, whether a decision is for the original program."""
-    return cases_by_problem(readable, lambda decision: decision.answered_program == "original")
+    return cases_by_problem(readable, lambda decision: decision.target_program == "original")
 
 
 def chose_a_cases(readable: Outcomes) -> Cases:
@@ -120,7 +120,7 @@ def consistency_cases(readable: Outcomes) -> Cases:
     for (problem, _), decisions in by_case.items():
         orders = (with_program(decisions, program) for program in PROGRAMS)
         cases[problem] += [
-            first.answered_program == second.answered_program
+            first.target_program == second.target_program
             for first, second in zip(*orders, strict=False)
         ]
     return cases
@@ -128,7 +128,7 @@ def consistency_cases(readable: Outcomes) -> Cases:
 
 def decisions_for(readable: Outcomes, program: Program) -> Outcomes:
     """The decisions for one program."""
-    return [decision for decision in readable if decision.answered_program == program]
+    return [decision for decision in readable if decision.target_program == program]
 
 
 def _control(outcomes: Outcomes, items: Sequence[Item]) -> Control | None:

@@ -101,7 +101,7 @@ class TurnPart(Part, frozen=True, kw_only=True):
     @classmethod
     def of(cls, turn: Turn) -> Self:
         execution = ExecutionTurn.of(turn)
-        item, program, answer = execution.item, execution.answered_program, execution.answer
+        item, program, answer = execution.item, execution.target_program, execution.answer
         return cls(
             task=item.kind,
             problem_id=item.problem.id,

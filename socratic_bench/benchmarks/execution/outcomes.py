@@ -43,7 +43,7 @@ class ItemOutcome(Struct, frozen=True, kw_only=True):
     chosen: Letter | None
 
     @property
-    def answered_program(self) -> Program:
+    def target_program(self) -> Program:
         """The program whose output was asked for: the one that was shown, or chosen."""
         is_b = self.kind == "choice" and self.chosen == "B"
         return other_program(self.program) if is_b else self.program

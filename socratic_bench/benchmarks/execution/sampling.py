@@ -45,7 +45,7 @@ class Sampling(Struct, frozen=True):
     temperature_if_taken: float | None
 
 
-def _played_tasks(settings: Settings) -> Iterator[TaskSettings]:
+def _task_settings(settings: Settings) -> Iterator[TaskSettings]:
     """The settings of each task that is played."""
     names = {"pred": settings.task != "choice" or settings.compare_reasoning}
     names |= {"choice": settings.task != "prediction"}
@@ -81,7 +81,7 @@ def sampling_problems(settings: Settings) -> Iterator[Problem]:
     """Settings that contradict each other."""
     yield from _unused_problems(settings)
     thinks = settings.thinking_budget_tokens is not None
-    for task in _played_tasks(settings):
+    for task in _task_settings(settings):
         if task.temperature is not None and task.top_p is not None:
             yield Problem.of(
                 f"{{{task.name}_temperature}} and {{{task.name}_top_p}}: models refuse both in one "
@@ -102,7 +102,7 @@ def sampling_problems(settings: Settings) -> Iterator[Problem]:
 def sampling_notices(settings: Settings) -> Iterator[str]:
     """What users should know about the settings before they read a result."""
     budget = settings.thinking_budget_tokens
-    for task in _played_tasks(settings):
+    for task in _task_settings(settings):
         if budget is not None and task.max_tokens - budget < MIN_REPLY_TOKENS:
             yield (
                 f"Thinking may take {budget} of {task.max_tokens} tokens, which leaves "
@@ -155,7 +155,7 @@ _WITHOUT = {
 
 def _unused_names(settings: Settings) -> Iterator[str]:
     names = [name for name in settings.__struct_fields__ if name.partition("_")[0] in _WITHOUT]
-    played = {task.name for task in _played_tasks(settings)}
+    played = {task.name for task in _task_settings(settings)}
     for name in names:
         is_levels = settings.task == "choice" and name in ("pred_num_problems", "pred_reasoning")
         group = name.partition("_")[0]

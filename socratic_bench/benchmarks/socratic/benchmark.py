@@ -98,7 +98,7 @@ class SocraticBenchmark(Benchmark):
             return FileReport({})
         report = check_files(files)
         return FileReport(
-            {one.file: one.problems for one in report.checked if one.file}, report.problems
+            {entry.file: entry.problems for entry in report.checked if entry.file}, report.problems
         )
 
     @property
@@ -166,8 +166,8 @@ class SocraticBenchmark(Benchmark):
     def falls_short(self, config: CoreConfig, turn: Turn) -> bool:
         return is_lapse(part_of(config, Settings), turn)
 
-    def headline(self, found: Metrics) -> tuple[str, ...]:
-        return headline(found)
+    def headline(self, metrics: Metrics) -> tuple[str, ...]:
+        return headline(metrics)
 
 
 BENCHMARK = SocraticBenchmark()
@@ -204,10 +204,10 @@ def _prompt(settings: Settings, transcript: Transcript, scenario: Scenario) -> s
 def _notices(settings: Settings, scenario: Scenario, transcript: Transcript) -> tuple[str, ...]:
     schedule = schedule_of(settings, scenario, transcript)
     handed_over = transcript.handover.pressure if transcript.handover else None
-    missed = [kind for kind in schedule.missed() if kind != handed_over]
-    if not missed:
+    absent_kinds = [kind for kind in schedule.absent_kinds() if kind != handed_over]
+    if not absent_kinds:
         return ()
-    kinds = ", ".join(missed)
+    kinds = ", ".join(absent_kinds)
     # In these words it is stored with earlier runs: in others a resumed one would tell it twice.
     text = f"--pressure {settings.pressure} has no room for {kinds} in the turns to be played: "
     enough = "" if transcript.turns else f" A dialogue of {len(KINDS) + 1} turns has room for all."

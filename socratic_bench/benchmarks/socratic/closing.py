@@ -273,7 +273,7 @@ class _Reader(Struct, frozen=True, kw_only=True):
         fields = value if isinstance(value, dict) else {}
         outcome, quote, turn = fields.get("outcome"), fields.get("quote"), _turn(fields)
         if outcome == "missed":
-            return _missed_insight(insight)
+            return _unreached_insight(insight)
         if outcome not in ("reached", "told"):
             raise ValueError(f"has no outcome that is one of {', '.join(OUTCOMES)}")
         speaker = SPEAKERS[outcome]
@@ -328,7 +328,7 @@ def _cleaned(text: str) -> str:
     return clean(text.strip())[:MAX_QUOTE_CHARS]
 
 
-def _missed_insight(insight: str) -> InsightEntry:
+def _unreached_insight(insight: str) -> InsightEntry:
     return InsightEntry(
         insight=insight, outcome="missed", turn=None, quote=None, quote_found=None, replayed=False
     )
@@ -347,7 +347,7 @@ def _merge(votes: Sequence[ClosingAnswer]) -> ClosingAnswer:
 
 def _majority_insight(findings: Sequence[Mapping[str, Measure]]) -> Mapping[str, Measure]:
     outcome = majority([str(finding["outcome"]) for finding in findings])
-    missed = asdict(_missed_insight(str(findings[0]["insight"])))
+    missed = asdict(_unreached_insight(str(findings[0]["insight"])))
     return next((finding for finding in findings if finding["outcome"] == outcome), missed)
 
 

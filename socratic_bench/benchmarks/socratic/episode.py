@@ -75,23 +75,23 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
         last = len(exchanges) + self.settings.turns
         # Made when it has to speak: what a scripted one needs is imported while the tutor replies.
         student = cache(partial(self._student, context))
-        said = self._first_words()
+        student_reply = self._first_words()
         try:
             while True:
-                if said is None:
-                    said = student().reply(exchanges)
-                    if episode_result := _ended_by(said):
+                if student_reply is None:
+                    student_reply = student().reply(exchanges)
+                    if episode_result := _result_after(student_reply):
                         return episode_result
-                *set_aside, reply = self._ask(context, exchanges, said.text)
-                turn = turn_of(len(exchanges), said, reply)
-                discarded = ((STUDENT, call) for call in said.discarded)
+                *set_aside, reply = self._ask(context, exchanges, student_reply.text)
+                turn = turn_of(len(exchanges), student_reply, reply)
+                discarded = ((STUDENT, call) for call in student_reply.discarded)
                 unused = (*discarded, *((TUTOR, call) for call in set_aside))
                 context.publish(replace(turn, set_aside=unused))
-                filler += [turn.index] * said.is_filler
-                exchanges.append(Exchange(student=said.text, tutor=reply.message.text))
+                filler += [turn.index] * student_reply.is_filler
+                exchanges.append(Exchange(student=student_reply.text, tutor=reply.message.text))
                 if (ended := ending_of(reply)) or len(exchanges) == last:
                     return EpisodeResult(end_reason=ended or "max_turns")
-                said = None
+                student_reply = None
         except ModelError as error:
             if error.end_reason != "context_window":
                 raise
@@ -180,14 +180,14 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
         return replies
 
 
-def _ended_by(said: StudentReply) -> EpisodeResult | None:
+def _result_after(reply: StudentReply) -> EpisodeResult | None:
     """How the episode ends by what the student said, if it does."""
-    end_reason: EndReason | None = "student_closed" if said.closed else None
-    if said.completion:
-        end_reason = ENDINGS.get(said.completion.stop_reason, end_reason)
+    end_reason: EndReason | None = "student_closed" if reply.closed else None
+    if reply.completion:
+        end_reason = ENDINGS.get(reply.completion.stop_reason, end_reason)
     if end_reason is None:
-        return None if said.text.strip() else EpisodeResult(end_reason="empty_reply")
-    return EpisodeResult(end_reason=end_reason, closing=said.text or None)
+        return None if reply.text.strip() else EpisodeResult(end_reason="empty_reply")
+    return EpisodeResult(end_reason=end_reason, closing=reply.text or None)
 
 
 @lru_cache(maxsize=MAX_TURNS)

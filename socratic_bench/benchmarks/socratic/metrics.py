@@ -139,7 +139,7 @@ def summarise(settings: Settings, turns: Sequence[Turn]) -> Metrics:
     scores = [verdict.overall_score for verdict in verdicts]
     under = [place for place, verdict in judged if _is_under(settings, verdict)]
     n_turns = len(turns) - n_replayed
-    found = SocraticMetrics(
+    metrics = SocraticMetrics(
         discipline=mean_of(map(discipline, verdicts)),
         help=mean_of(map(helpfulness, verdicts)),
         **_lapses(settings, judged, n_turns),
@@ -163,7 +163,7 @@ def summarise(settings: Settings, turns: Sequence[Turn]) -> Metrics:
         score_by_pressure=_by_pressure(turns, mean_of),
         judged_by_pressure=_by_pressure(turns, len),
     )
-    return asdict(found)
+    return asdict(metrics)
 
 
 def _lapses(settings: Settings, judged: Judged, n_turns: int) -> dict[str, Any]:
@@ -171,15 +171,15 @@ def _lapses(settings: Settings, judged: Judged, n_turns: int) -> dict[str, Any]:
     if not judged:
         return {}
     rows = stretches([(place, _is_under(settings, verdict)) for place, verdict in judged])
-    found = lapses(rows, settings.lapse_turns)
+    lasting_lapses = lapses(rows, settings.lapse_turns)
     recovered = n_recovered(rows, settings.lapse_turns)
     return {
-        "sustained_half_life": found[0].start if found else n_turns,
-        "sustained_half_life_censored": not found,
+        "sustained_half_life": lasting_lapses[0].start if lasting_lapses else n_turns,
+        "sustained_half_life_censored": not lasting_lapses,
         "lapse_rate": mean_of(_is_under(settings, verdict) for _, verdict in judged),
-        "n_lapses": len(found),
-        "recovery_rate": round(recovered / len(found), PLACES) if found else None,
-        "mean_lapse_turns": mean_of(lapse.n for lapse in found),
+        "n_lapses": len(lasting_lapses),
+        "recovery_rate": round(recovered / len(lasting_lapses), PLACES) if lasting_lapses else None,
+        "mean_lapse_turns": mean_of(lapse.n for lapse in lasting_lapses),
     }
 
 
@@ -192,15 +192,15 @@ def _before_filler(
     before = [(place, verdict) for place, verdict in judged if place < end]
     if not before:
         return None
-    found = _lapses(settings, before, end)
+    lapse_metrics = _lapses(settings, before, end)
     return BeforeFiller(
         n_turns=end,
         discipline=mean_of(discipline(verdict) for _, verdict in before),
         help=mean_of(helpfulness(verdict) for _, verdict in before),
         overall_score=mean_of(verdict.overall_score for _, verdict in before),
-        sustained_half_life=found["sustained_half_life"],
-        sustained_half_life_censored=found["sustained_half_life_censored"],
-        lapse_rate=found["lapse_rate"],
+        sustained_half_life=lapse_metrics["sustained_half_life"],
+        sustained_half_life_censored=lapse_metrics["sustained_half_life_censored"],
+        lapse_rate=lapse_metrics["lapse_rate"],
     )
 
 
@@ -213,20 +213,22 @@ def _is_under(settings: Settings, verdict: Verdict) -> bool:
     return verdict.overall_score < settings.half_life_threshold
 
 
-def headline(found: Mapping[str, Any]) -> tuple[str, ...]:
+def headline(metrics: Mapping[str, Any]) -> tuple[str, ...]:
     """Score, axes and half-lives in words, of metrics as they are reckoned or stored."""
-    score = found["overall_score"]
+    score = metrics["overall_score"]
     if score is None:
         return ("no score",)
     beside = {name: name.replace("_", " ") for name in (*AXES, "insights_reached")}
     axes = [
-        f"{words} {found[name]:.2f}" for name, words in beside.items() if found[name] is not None
+        f"{words} {metrics[name]:.2f}"
+        for name, words in beside.items()
+        if metrics[name] is not None
     ]
-    return f"score {score:g} of 10", *axes, *_change(found["trend"]), *_half_lives(found)
+    return f"score {score:g} of 10", *axes, *_change(metrics["trend"]), *_half_lives(metrics)
 
 
-def _change(found: Trend | Mapping[str, object] | None) -> Iterator[str]:
-    trend = convert(found, Trend | None)
+def _change(stored_trend: Trend | Mapping[str, object] | None) -> Iterator[str]:
+    trend = convert(stored_trend, Trend | None)
     if trend is None or trend.before is None or trend.after is None:
         return
     verb = "falls" if trend.after < trend.before else "rises"
@@ -234,15 +236,15 @@ def _change(found: Trend | Mapping[str, object] | None) -> Iterator[str]:
     yield f"it {verb} from {trend.before:.1f} to {trend.after:.1f}{when}"
 
 
-def _half_lives(found: Mapping[str, Any]) -> Iterator[str]:
-    if found["half_life_censored"]:
+def _half_lives(metrics: Mapping[str, Any]) -> Iterator[str]:
+    if metrics["half_life_censored"]:
         yield "no lapse"
         return
-    if found["sustained_half_life_censored"]:
+    if metrics["sustained_half_life_censored"]:
         yield "no lasting lapse"
     else:
-        yield f"sustained half-life {found['sustained_half_life']}"
-    yield f"half-life {found['half_life']}"
+        yield f"sustained half-life {metrics['sustained_half_life']}"
+    yield f"half-life {metrics['half_life']}"
 
 
 def _slope(judged: Judged) -> float | None:
@@ -301,8 +303,8 @@ def first_event_turns(judged: Sequence[tuple[int, Verdict]]) -> dict[str, int | 
 
 def mean_of(values: Iterable[float | None], places: int = 4) -> float | None:
     """The mean of what is known, rounded; `None` if nothing is."""
-    known = [value for value in values if value is not None]
-    return round(sum(known) / len(known), places) if known else None
+    known_values = [value for value in values if value is not None]
+    return round(sum(known_values) / len(known_values), places) if known_values else None
 
 
 def _unless(verdict: Verdict, events: Sequence[str], value: float) -> float | None:

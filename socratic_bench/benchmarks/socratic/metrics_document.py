@@ -209,7 +209,7 @@ def exposures(document: Mapping[str, Any]) -> dict[str, Exposure]:
     nothing was judged.
     """
     thresholds = document.get("thresholds")
-    judged = _judged(document, thresholds["half_life"]) if thresholds else []
+    judged = _read_judged(document, thresholds["half_life"]) if thresholds else []
     if not thresholds or not judged:
         return {}
     least = thresholds["lapse_turns"]
@@ -222,7 +222,7 @@ def exposures(document: Mapping[str, Any]) -> dict[str, Exposure]:
     return exposures_by_event
 
 
-def _judged(document: Mapping[str, Any], threshold: float) -> list[_Judged]:
+def _read_judged(document: Mapping[str, Any], threshold: float) -> list[_Judged]:
     played = [turn for turn in document["turns"] if not turn.get("replayed")]
     return [
         _Judged(place, turn.get("pressure") or UNPRESSED, turn["score"] < threshold)

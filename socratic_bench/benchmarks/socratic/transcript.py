@@ -84,10 +84,12 @@ def read_transcript(path: str, n_turns: int | None) -> Transcript:
         raise UsageError(
             [f"The transcript {path} cannot be read: {error.strerror or type(error).__name__}."]
         ) from error
-    problems += (found for n, one in enumerate(entries) for found in _wrong(one, n, len(entries)))
+    problems += (
+        problem for n, entry in enumerate(entries) for problem in _wrong(entry, n, len(entries))
+    )
     if problems:
         raise UsageError(problems)
-    turns = [_turn(one.fields) for one in entries]
+    turns = [_turn(entry.fields) for entry in entries]
     return _cut(path, turns, n_turns, scenario)
 
 
@@ -121,15 +123,15 @@ def _from_folder(folder: Path) -> tuple[list[_Entry], str, list[str]]:
 
 
 def _turn_files(folder: Path) -> list[Path]:
-    found = {
-        int(m[1]): one for one in folder.iterdir() if (m := re.fullmatch(_TURN_FILE, one.name))
+    files = {
+        int(m[1]): file for file in folder.iterdir() if (m := re.fullmatch(_TURN_FILE, file.name))
     }
-    if not found:
+    if not files:
         raise UsageError([f"{folder}: it holds no turn_NNN.json, so it is no run's folder."])
-    missing = (f"turn_{n:03d}.json" for n in range(max(found)) if n not in found)
+    missing = (f"turn_{n:03d}.json" for n in range(max(files)) if n not in files)
     if first := [*islice(missing, 5)]:
         raise UsageError([f"{folder}: {', '.join(first)}: missing."])
-    return [found[number] for number in sorted(found)]
+    return [files[number] for number in sorted(files)]
 
 
 def _from_file(file: Path) -> tuple[list[_Entry], str, list[str]]:
@@ -175,14 +177,14 @@ def _renamed(place: str, turn: Mapping[str, object], keys: Mapping[str, str]) ->
 
 def _parsed(file: Path) -> dict[str, Json]:
     try:
-        found = json.loads(read_bounded(file, bound=MAX_BYTES).decode("utf-8-sig"))
+        document = json.loads(read_bounded(file, bound=MAX_BYTES).decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise UsageError([f"{file}: it is no UTF-8 text."]) from error
     except (ValueError, RecursionError) as error:
         raise UsageError([f"{file}: it is no JSON ({error})."]) from error
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise UsageError([f"{file}: it must be a JSON object."])
-    return found
+    return document
 
 
 def _wrong(entry: _Entry, index: int, count: int) -> Iterator[str]:

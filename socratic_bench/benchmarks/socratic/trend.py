@@ -74,9 +74,9 @@ def trend_of(scores: Sequence[tuple[float, float]]) -> Trend | None:
     """
     if len(scores) < FEWEST:
         return None
-    found = _fitted(scores)
-    is_lasting = found.kind == "none" or _fitted(_without_lapses(scores)).kind != "none"
-    return found if is_lasting else Trend(kind="none")
+    trend = _fitted(scores)
+    is_lasting = trend.kind == "none" or _fitted(_without_lapses(scores)).kind != "none"
+    return trend if is_lasting else Trend(kind="none")
 
 
 def _without_lapses(scores: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -102,13 +102,13 @@ def _fitted(scores: Sequence[tuple[float, float]]) -> Trend:
     if not _is_change(max(step.explained, line.explained), total, n):
         return Trend(kind="none")
     least = total * 1e-9
-    rest_of_step, rest_of_line = (max(total - fit.explained, least) for fit in (step, line))
-    return step.trend if n * log(rest_of_line / rest_of_step) > log(n) else line.trend
+    step_residual, line_residual = (max(total - fit.explained, least) for fit in (step, line))
+    return step.trend if n * log(line_residual / step_residual) > log(n) else line.trend
 
 
 def _is_change(explained: float, total: float, n: int) -> bool:
-    rest = total - explained
-    return total > 0 and explained * (n - 2) > _critical(n) * rest
+    residual = total - explained
+    return total > 0 and explained * (n - 2) > _critical(n) * residual
 
 
 def _critical(n: int) -> float:

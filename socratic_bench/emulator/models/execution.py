@@ -24,7 +24,7 @@ ENOUGH_TOKENS = 2048
 UNKNOWN = "I do not know this program."
 
 
-class Known(Struct, frozen=True):
+class KnownProgram(Struct, frozen=True):
     """A program by its text: of which problem, whether it is the original one, and outputs by call,
     its own and the original's.
     """
@@ -68,7 +68,7 @@ def execution_answer(dialogue: Dialogue, thinking_tokens: int) -> tuple[str, str
     return json.dumps({"chosen_program": letter, "assertion": assertion}), "end_turn"
 
 
-def _chosen(kind: str, variants: Mapping[str, Known], programs: Mapping[str, str]) -> str:
+def _chosen(kind: str, variants: Mapping[str, KnownProgram], programs: Mapping[str, str]) -> str:
     """A; or, wherever it stands, the original or the program whose text comes first by its hash."""
     if kind == "picks-a":
         return "A"
@@ -77,10 +77,10 @@ def _chosen(kind: str, variants: Mapping[str, Known], programs: Mapping[str, str
     return min(programs, key=lambda letter: (hashed(programs[letter]), letter))
 
 
-def _recalls(kind: str, share: str | None, known: Known, thinking_tokens: int) -> bool:
+def _recalls(kind: str, share: str | None, program: KnownProgram, thinking_tokens: int) -> bool:
     if kind == "hasty":
         return thinking_tokens < ENOUGH_TOKENS
-    return kind == "recalls" and (share is None or known.problem in _recalled(int(share)))
+    return kind == "recalls" and (share is None or program.problem in _recalled(int(share)))
 
 
 @lru_cache(maxsize=64)
@@ -91,16 +91,18 @@ def _recalled(share: int) -> frozenset[str]:
 
 
 @cache
-def _programs() -> Mapping[str, Known]:
-    programs: dict[str, Known] = {}
+def _programs() -> Mapping[str, KnownProgram]:
+    programs: dict[str, KnownProgram] = {}
     for line in _FILE.read_text("utf-8").splitlines():
         row = json.loads(line)
         name = row["function_name"]
         calls = [_nameless(call, name) for call in _listed(row["input"])]
         original = dict(zip(calls, _listed(row["output"]), strict=True))
         mutated = dict(zip(calls, _listed(row["mutated_output"]), strict=True))
-        programs[_nameless(row["code"], name)] = Known(row["id"], True, original, original)
-        programs[_nameless(row["mutated_code"], name)] = Known(row["id"], False, mutated, original)
+        programs[_nameless(row["code"], name)] = KnownProgram(row["id"], True, original, original)
+        programs[_nameless(row["mutated_code"], name)] = KnownProgram(
+            row["id"], False, mutated, original
+        )
     return programs
 
 

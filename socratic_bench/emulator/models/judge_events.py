@@ -92,7 +92,7 @@ class Context(Struct, frozen=True):
         student = _plain("\n".join(self.student))
         return any(_plain(words) in student for words in _QUOTED.findall(reply))
 
-    def count_asked(self, question: str) -> int:
+    def count_repeats(self, question: str) -> int:
         """How often the tutor has asked the same before, in the same or in other words."""
         return sum(
             any(_is_same(question, earlier) for earlier in _questions(line)) for line in self.tutor
@@ -233,7 +233,7 @@ class _Reader:
         value, why = _depth(question, is_elenchus=self._is_elenchus)
         if tie == "general" and value > 1:
             value, why = value - 0.5, f"{why} It would fit any dialogue."
-        n_times = self._context.count_asked(question.text)
+        n_times = self._context.count_repeats(question.text)
         if n_times:
             value, why = min(value, 1.0 if n_times == 1 else 0.5), "It was asked before."
         return _Score(value, why, question.quote)

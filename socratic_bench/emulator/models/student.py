@@ -109,7 +109,7 @@ class _StudentHistory:
     def __init__(self, dialogue: Dialogue) -> None:
         texts = dialogue.own_texts
         self.dialogue = dialogue
-        self.quotation = subject_of(texts[0], own=True).phrases[0] if texts else ""
+        self.quotation = subject_of(texts[0], is_own=True).phrases[0] if texts else ""
         self._text = self._plain(" ".join(texts))
 
     def holds(self, line: str) -> bool:
@@ -141,7 +141,7 @@ def _requested_kind(dialogue: Dialogue) -> str:
 def _line(kind: str, dialogue: Dialogue, random: Random, number: int | None = None) -> str:
     """A pattern of a kind, any or the one of that number, about the student's own opening."""
     texts = dialogue.own_texts
-    phrases = subject_of(texts[0], own=True).phrases if texts else ("this question",)
+    phrases = subject_of(texts[0], is_own=True).phrases if texts else ("this question",)
     # The first phrase is the likeliest subject.
     slots = {"np": phrases[int(random.random() ** 2 * len(phrases))]}
     patterns = book("student")[kind]

@@ -81,24 +81,24 @@ class Subject(Struct, frozen=True):
     """
 
     phrases: tuple[str, ...]
-    said: Statements
+    statements: Statements
     topic: str | None = None
     term: str | None = None
 
 
 @lru_cache(maxsize=4096)
-def subject_of(text: str, *, own: bool = False) -> Subject:
+def subject_of(text: str, *, is_own: bool = False) -> Subject:
     """Read a text of the other side, whose "my" becomes "your", or one's own."""
     text = _readable(text)
     if _is_code(text):
-        return Subject((CODE[own],), Statements(), CODE[own])
-    said = statements(text)
+        return Subject((CODE[is_own],), Statements(), CODE[is_own])
+    stated = statements(text)
     # One's own words are not quoted again and again, but pointed at.
-    nothing = ("this",) if own else said.quotes[:1] or (_title(text) or NOTHING[own],)
+    nothing = ("this",) if is_own else stated.quotes[:1] or (_title(text) or NOTHING[is_own],)
     if not _is_english(text):
-        return Subject(nothing, said)
-    phrases = tuple(dict.fromkeys(noun_phrases(text, own=own)))[:3]
-    return Subject(phrases or nothing, said, *topic_of(text, own=own))
+        return Subject(nothing, stated)
+    phrases = tuple(dict.fromkeys(noun_phrases(text, is_own=is_own)))[:3]
+    return Subject(phrases or nothing, stated, *topic_of(text, is_own=is_own))
 
 
 @lru_cache(maxsize=4096)
@@ -111,9 +111,9 @@ def statements(text: str) -> Statements:
     quotes: dict[str, None] = {}
     claims: dict[str, None] = {}
     for sentence in _SENTENCE.split(text)[:8]:
-        said, asserted = _sayings(sentence, lead)
-        quotes |= dict.fromkeys(f'"{one}"' for one in said)
-        claims |= dict.fromkeys(f'"{one}"' for one in asserted)
+        quotable, assertions = _sayings(sentence, lead)
+        quotes |= dict.fromkeys(f'"{quote}"' for quote in quotable)
+        claims |= dict.fromkeys(f'"{claim}"' for claim in assertions)
     return Statements(tuple(quotes), tuple(claims))
 
 
@@ -125,18 +125,19 @@ def _sayings(sentence: str, lead: re.Pattern[str] | None) -> tuple[list[str], li
     if sentence.rstrip().endswith(("?", "\uff1f")) and not _TAIL.search(sentence.rstrip(" ?")):
         return [], []
     clauses = [_bare(part, lead) for part in (_CLAUSE if lead else _COMMA).split(whole)]
-    said = list(filter(_fits, [whole])) or list(filter(_fits, clauses))
+    quotable = list(filter(_fits, [whole])) or list(filter(_fits, clauses))
     if not lead:
-        said = [one for one in said if not one[0].islower()]  # what hangs on another clause
-        return said, said
+        # One in lower case depends on another clause.
+        quotable = [clause for clause in quotable if not clause[0].islower()]
+        return quotable, quotable
     # A clause may state something where the whole is about the speaker.
-    claims = list(filter(_is_claim, said)) or [
-        one for one in clauses if _fits(one) and _is_claim(one)
+    claims = list(filter(_is_claim, quotable)) or [
+        clause for clause in clauses if _fits(clause) and _is_claim(clause)
     ]
-    return [one for one in said if _is_told(one)], [one for one in claims if _is_told(one)]
+    return list(filter(_is_statement, quotable)), list(filter(_is_statement, claims))
 
 
-def _is_told(text: str) -> bool:
+def _is_statement(text: str) -> bool:
     return not _UNSURE.search(text) and any(map(_is_content, text.split()))
 
 
@@ -148,8 +149,8 @@ def _is_content(word: str) -> bool:
 
 def _bare(text: str, lead: re.Pattern[str] | None) -> str:
     text = text.strip(" \t.!?,;:\u2026\u3002\uff01\uff1f\u3001\u00bf\u00a1()*_#>-")
-    found = lead.match(text) if lead else None
-    return _TAIL.sub("", text[found.end() :] if found else text)
+    match = lead.match(text) if lead else None
+    return _TAIL.sub("", text[match.end() :] if match else text)
 
 
 def _fits(text: str) -> bool:
@@ -165,13 +166,13 @@ def _fits(text: str) -> bool:
 
 def _is_claim(text: str) -> bool:
     """Whether it is general: nothing of the speaker's own, and no story."""
-    found = text.lower().split()
-    if words("speaker") & {*found} or found[0] in words("story", "auxiliaries"):
+    tokens = text.lower().split()
+    if words("speaker") & {*tokens} or tokens[0] in words("story", "auxiliaries"):
         return False
-    if words("states") & {*found} or any(word.endswith(("'s", "'re", "n't")) for word in found):
+    if words("states") & {*tokens} or any(word.endswith(("'s", "'re", "n't")) for word in tokens):
         return True
-    is_past = words("past") & {*found} or any(word.endswith("ed") for word in found)
-    return not is_past and bool(words("auxiliaries", "verbs") & {*found})
+    is_past = words("past") & {*tokens} or any(word.endswith("ed") for word in tokens)
+    return not is_past and bool(words("auxiliaries", "verbs") & {*tokens})
 
 
 def _readable(text: str) -> str:
@@ -185,19 +186,19 @@ def _is_code(text: str) -> bool:
 
 
 def _is_english(text: str) -> bool:
-    found = [word.lower() for word in WORD.findall(text)]
-    letters = sum(map(len, found))
-    plain = sum(len(word) for word in found if word.isascii())
+    tokens = [word.lower() for word in WORD.findall(text)]
+    letters = sum(map(len, tokens))
+    plain = sum(len(word) for word in tokens if word.isascii())
     lists = ("english", "pronouns", "auxiliaries", "determiners", "prepositions", "conjunctions")
-    known = sum(word in words(*lists) for word in found)
-    familiar = len(found) <= _FEW_WORDS or known >= len(found) * _ENGLISH_SHARE
+    n_known = sum(word in words(*lists) for word in tokens)
+    familiar = len(tokens) <= _FEW_WORDS or n_known >= len(tokens) * _ENGLISH_SHARE
     return familiar and plain >= letters * _ASCII_SHARE
 
 
 def _title(text: str) -> str | None:
     """The first words in quotation marks, of a text that nothing else can be made of."""
-    found = WORD.findall(text)[:4]
-    return f'"{" ".join(found)[:40]}"' if found else None
+    first_words = WORD.findall(text)[:4]
+    return f'"{" ".join(first_words)[:40]}"' if first_words else None
 
 
 @lru_cache
@@ -212,24 +213,24 @@ def _lists() -> dict[str, str]:
     return lists
 
 
-def noun_phrases(text: str, *, own: bool) -> Iterator[str]:
-    """The phrases in their order; with `own` one's own "my" stays, and "your" becomes "my"."""
+def noun_phrases(text: str, *, is_own: bool) -> Iterator[str]:
+    """The phrases in their order; with `is_own` one's own "my" stays, and "your" becomes "my"."""
     tokens = _TOKEN.findall(text)
     at = 0
     while at < len(tokens):
-        phrase, at = _phrase_at(tokens, at, own=own)
+        phrase, at = _phrase_at(tokens, at, is_own=is_own)
         if phrase:
             yield phrase
 
 
-def topic_of(text: str, *, own: bool) -> tuple[str | None, str | None]:
+def topic_of(text: str, *, is_own: bool) -> tuple[str | None, str | None]:
     """The first phrase that stands where people name what they talk about, and that one can have a
     view of; and once more if it can also be defined.
     """
     tokens = _TOKEN.findall(text)
     at = 0
     while at < len(tokens):
-        phrase, end = _phrase_at(tokens, at, own=own)
+        phrase, end = _phrase_at(tokens, at, is_own=is_own)
         if phrase and _is_sound(phrase) and _is_talked_about(tokens, at, end):
             return phrase, phrase if _is_term(phrase) else None
         at = end
@@ -238,9 +239,9 @@ def topic_of(text: str, *, own: bool) -> tuple[str | None, str | None]:
 
 def _is_sound(phrase: str) -> bool:
     """No measure, no time, and no clause that was cut before its verb."""
-    found = phrase.lower().split()
-    cut = len(found) > 1 and found[-1].endswith("ing")
-    return not (words("measures") & {*found} or cut or any(map(str.isdigit, phrase)))
+    tokens = phrase.lower().split()
+    cut = len(tokens) > 1 and tokens[-1].endswith("ing")
+    return not (words("measures") & {*tokens} or cut or any(map(str.isdigit, phrase)))
 
 
 def _is_talked_about(tokens: list[str], at: int, end: int) -> bool:
@@ -266,26 +267,26 @@ def _is_term(phrase: str) -> bool:
     return is_one and last.islower() and first not in words("determiners") - {"a", "an"} | {"your"}
 
 
-def _phrase_at(tokens: list[str], at: int, *, own: bool) -> tuple[str | None, int]:
+def _phrase_at(tokens: list[str], at: int, *, is_own: bool) -> tuple[str | None, int]:
     """The noun phrase that begins at a token, if one is evident, and where to read on."""
-    lead = _lead(tokens[at].lower(), own=own)
+    lead = _lead(tokens[at].lower(), is_own=is_own)
     start = at if lead is None else at + 1
     end = start
     while end < len(tokens) and not _breaks(tokens[end].lower()):
         end += 1
-    found = _plain(tokens, start, end)
+    phrase_words = _plain(tokens, start, end)
     evident = lead is not None or _is_evident(tokens, at, end)
-    if not (evident and _acceptable(found, lead)):
+    if not (evident and _acceptable(phrase_words, lead)):
         return None, max(end, at + 1)
-    return _joined(tokens, [lead, *found] if lead else found, end, own=own)
+    return _joined(tokens, [lead, *phrase_words] if lead else phrase_words, end, is_own=is_own)
 
 
-def _lead(word: str, *, own: bool) -> str | None:
+def _lead(word: str, *, is_own: bool) -> str | None:
     """The determiner as the speaker would say it; `None` if the word is not one to build on."""
     if word in ("my", "our"):
-        return word if own else "your"
+        return word if is_own else "your"
     if word == "your":
-        return "my" if own else None
+        return "my" if is_own else None
     if word in ("a", "an", "the", "his", "her", "their"):
         return word
     return "" if word in words("determiners") else None
@@ -318,33 +319,33 @@ def _is_evident(tokens: list[str], at: int, end: int) -> bool:
 
 def _plain(tokens: list[str], start: int, end: int) -> list[str]:
     """The words, with the capital of a sentence's first word taken off where it is only that."""
-    found = tokens[start:end]
+    phrase = tokens[start:end]
     opens = start == 0 or tokens[start - 1] in _STOPS
-    if found and opens and found[0][1:].islower():
-        found[0] = found[0].lower()
-    return found
+    if phrase and opens and phrase[0][1:].islower():
+        phrase[0] = phrase[0].lower()
+    return phrase
 
 
-def _acceptable(found: list[str], lead: str | None) -> bool:
-    if not 1 <= len(found) <= _LONGEST:
+def _acceptable(phrase: list[str], lead: str | None) -> bool:
+    if not 1 <= len(phrase) <= _LONGEST:
         return False
-    last = found[-1]
+    last = phrase[-1]
     if lead in ("my", "your", "our"):
         return last.lower() not in words("generic")
     named = len(last) > 2 or (last.isupper() and len(last) > 1)  # noqa: PLR2004
-    vague = len(found) == 1 and last.lower() in words("vague")
-    return named and not vague and last.lower() not in words("generic") and not found[0].isdigit()
+    vague = len(phrase) == 1 and last.lower() in words("vague")
+    return named and not vague and last.lower() not in words("generic") and not phrase[0].isdigit()
 
 
-def _joined(tokens: list[str], found: list[str], end: int, *, own: bool) -> tuple[str, int]:
+def _joined(tokens: list[str], phrase: list[str], end: int, *, is_own: bool) -> tuple[str, int]:
     """Go on to a second phrase: "the meaning of life", "quitting my job"."""
     word = tokens[end].lower() if end + 1 < len(tokens) else ""
     if word in words("joiners"):
-        second, after = _phrase_at(tokens, end + 1, own=own)
+        second, after = _phrase_at(tokens, end + 1, is_own=is_own)
         if second:
-            return f"{' '.join(found)} {word} {second}", after
-    if found[-1].endswith("ing") and word and _lead(word, own=own):
-        second, after = _phrase_at(tokens, end, own=own)
+            return f"{' '.join(phrase)} {word} {second}", after
+    if phrase[-1].endswith("ing") and word and _lead(word, is_own=is_own):
+        second, after = _phrase_at(tokens, end, is_own=is_own)
         if second:
-            return f"{' '.join(found)} {second}", after
-    return " ".join(found), end
+            return f"{' '.join(phrase)} {second}", after
+    return " ".join(phrase), end

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from random import Random
 
 from socratic_bench.emulator.dialogue import Dialogue
@@ -58,7 +58,7 @@ class _Speaker:
         self._place = sum(map(ord, opening[:200])) + turn * _STRIDE
         statement = self._statement(users, " ".join(dialogue.own_texts))
         self._is_back = opening != latest and statement is None
-        quotes = about.said.claims or about.said.quotes
+        quotes = about.statements.claims or about.statements.quotes
         quote = statement or (random.choice(quotes) if quotes else None)
         # The first phrase is the likeliest subject.
         phrase = about.phrases[int(random.random() ** 2 * len(about.phrases))]
@@ -71,7 +71,7 @@ class _Speaker:
             self._probed = _filled(
                 quote=statement,
                 claim=statement if statement in claims else None,
-                now=statement if about.said.claims else None,
+                now=statement if about.statements.claims else None,
             )
 
     def _statement(self, users: Sequence[str], asked_about: str) -> str | None:
@@ -114,7 +114,7 @@ class _Speaker:
         draw = self._random.random()
         patterns = _speakable(_PROBES, frozenset(self._probed))
         if "now" in self._probed and self._random.random() < _BACK_TO_OPENING:
-            patterns = tuple(one for one in patterns if "{now}" in one)
+            patterns = tuple(pattern for pattern in patterns if "{now}" in pattern)
         parts = [self._expand(patterns[self._place % len(patterns)], self._probed)]
         if draw < _WITH_OPENER:
             parts.insert(0, self._line("openers_back" if self._is_back else "openers"))
@@ -135,8 +135,8 @@ class _Speaker:
 
     def _lecture(self) -> str:
         count = 2 + int(self._random.random() * 3)
-        drawn = self._random.sample(book("tutor")["lecture"], count)
-        parts = [self._expand(pattern, self._slots) for pattern in drawn]
+        patterns = self._random.sample(book("tutor")["lecture"], count)
+        parts = [self._expand(pattern, self._slots) for pattern in patterns]
         if self._lesson:
             parts.insert(1, self._lesson)
         if self._random.random() < _ASKING_LECTURE:
@@ -148,7 +148,7 @@ def _brought(about: Subject, quote: str | None) -> Mapping[str, str]:
     """The words for questions about what the student came with. Who only names a trouble has no
     view of it that could be wrong.
     """
-    is_claim = bool(about.said.claims)
+    is_claim = bool(about.statements.claims)
     np = about.topic or (None if is_claim else "this")
     view = np if is_claim else None if quote else about.topic
     return _filled(
@@ -175,7 +175,8 @@ def _filled(**slots: str | None) -> Mapping[str, str]:
 def _speakable(kinds: tuple[str, ...], slots: frozenset[str]) -> tuple[str, ...]:
     """The patterns that there are words for, the kinds in turn, so that neighbours differ in it."""
     rows = zip_longest(*(book("tutor")[kind] for kind in kinds))
-    return tuple(one for row in rows for one in row if one and slots.issuperset(_SLOT.findall(one)))
+    patterns = filter(None, chain.from_iterable(rows))
+    return tuple(pattern for pattern in patterns if slots.issuperset(_SLOT.findall(pattern)))
 
 
 def _last_paragraph(text: str) -> str:

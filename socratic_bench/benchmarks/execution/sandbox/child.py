@@ -160,7 +160,12 @@ def _non_literal(value: object, above: tuple[int, ...] = ()) -> str | None:
     """
     kind = type(value)
     plain = next(
-        (known for known in (*_SCALARS, *_CONTAINERS) if kind.__repr__ is known.__repr__), None
+        (
+            literal_type
+            for literal_type in (*_SCALARS, *_CONTAINERS)
+            if kind.__repr__ is literal_type.__repr__
+        ),
+        None,
     )
     if plain is None:
         return kind.__name__

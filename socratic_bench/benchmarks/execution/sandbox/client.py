@@ -110,12 +110,12 @@ class Sandbox:
     @property
     def refuses_calls(self) -> bool | None:
         """Whether the kernel refused system calls to all programs; `None` if it is not known."""
-        return _all_known(self._filtered)
+        return _all_true(self._filtered)
 
     @property
     def hides_files(self) -> bool | None:
         """Whether the kernel hid files from all programs; `None` if it is not known."""
-        return _all_known(self._hidden)
+        return _all_true(self._hidden)
 
     def execute(
         self, code: str, calls: Sequence[str], *, is_traced: bool = False
@@ -249,7 +249,7 @@ def _interface_flags(name: str) -> int:
         return _IS_UP
 
 
-def _all_known(values: set[bool | None]) -> bool | None:
+def _all_true(values: set[bool | None]) -> bool | None:
     known_values = values - {None}
     return all(known_values) if known_values else None
 

@@ -42,23 +42,23 @@ def commands(sentence: Sentence) -> bool:
 
 def _commands(clause: Clause) -> bool:
     verb = clause.command
-    told = clause.body[clause.body.index(verb) :]
-    after = "".join(told[1:2])
+    words = clause.body[clause.body.index(verb) :]
+    after = "".join(words[1:2])
     if verb in {"consider", "remember"}:
         return after.endswith("ing") or (verb == "remember" and after == "to")
     if verb == "say":
         return after not in _NOT_SAID
     if (verb, after) == ("try", "to"):
-        return _THINKING.isdisjoint(told[2:3])
-    asked = verb in _ASKED_OF_ONESELF and after == "yourself"
-    aloud = verb in _TO_THE_MIND or after in {"me", "us"}
-    held = verb in _TURNING and _turns_the_talk(told)
-    return not (asked or aloud or held)
+        return _THINKING.isdisjoint(words[2:3])
+    is_asked_of_oneself = verb in _ASKED_OF_ONESELF and after == "yourself"
+    is_aloud = verb in _TO_THE_MIND or after in {"me", "us"}
+    turns_the_talk = verb in _TURNING and _turns_the_talk(words)
+    return not (is_asked_of_oneself or is_aloud or turns_the_talk)
 
 
-def _turns_the_talk(told: Sequence[str]) -> bool:
+def _turns_the_talk(words: Sequence[str]) -> bool:
     return any(
-        word in _TALKED_OF and told[at] in w.SUBJECT_START for at, word in enumerate(told[1:6])
+        word in _TALKED_OF and words[at] in w.SUBJECT_START for at, word in enumerate(words[1:6])
     )
 
 

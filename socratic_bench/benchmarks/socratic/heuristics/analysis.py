@@ -43,17 +43,20 @@ def analyse(text: str) -> Heuristics:
     if is_foreign(text, prose):
         return UNKNOWN
     every = [sentence for block in prose for sentence in sentences(block)]
-    asking = [any_holds(ASKING, one) and not any_holds(NOT_ASKING, one) for one in every]
-    questions = [one for one, asks in zip(every, asking, strict=True) if asks]
+    asking = [
+        any_holds(ASKING, sentence) and not any_holds(NOT_ASKING, sentence) for sentence in every
+    ]
+    questions = [sentence for sentence, asks in zip(every, asking, strict=True) if asks]
     # An opener ("Say more.") and the question that it opens are one question.
     pairs = zip(every, pairwise(asking), strict=False)
-    opened = sum(all(both) and only_opens(one) for one, both in pairs)
+    opened = sum(all(both_ask) and only_opens(sentence) for sentence, both_ask in pairs)
     return Heuristics(
         has_question=bool(questions),
         question_count=len(questions) - opened,
-        open_ended=any(any_holds(OPENING, one) for one in questions),
+        open_ended=any(any_holds(OPENING, sentence) for sentence in questions),
         has_advice=any(
-            any_holds(ADVISING, one) and not any_holds(NOT_ADVISING, one) for one in every
+            any_holds(ADVISING, sentence) and not any_holds(NOT_ADVISING, sentence)
+            for sentence in every
         ),
-        is_leading=any(any_holds(LEADING, one) for one in questions),
+        is_leading=any(any_holds(LEADING, sentence) for sentence in questions),
     )

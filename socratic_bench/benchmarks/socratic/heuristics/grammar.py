@@ -47,7 +47,7 @@ class Ask(Struct, frozen=True):
     wh: str
     head: str
     auxiliary: str
-    rest: tuple[str, ...]
+    remainder: tuple[str, ...]
     initial: bool
 
     @property
@@ -101,10 +101,10 @@ def states(pattern: str) -> Callable[[Sentence], bool]:
 def sentences(block: str) -> list[Sentence]:
     """The sentences of one paragraph, heading, list item or cell."""
     split = [(tuple(_clauses(_tokens(text))), mark) for text, mark in _split(block)]
-    kept = [(parts, mark) for parts, mark in split if parts]
-    if not kept and any(mark == "?" for _, mark in split):
-        kept = [((), "?")]
-    return [_sentence(parts, mark) for parts, mark in kept]
+    clauses_and_marks = [(parts, mark) for parts, mark in split if parts]
+    if not clauses_and_marks and any(mark == "?" for _, mark in split):
+        clauses_and_marks = [((), "?")]
+    return [_sentence(parts, mark) for parts, mark in clauses_and_marks]
 
 
 def _split(block: str) -> Iterator[tuple[str, str]]:
@@ -165,7 +165,7 @@ def _sentence(parts: Sequence[tuple[str, tuple[str, ...]]], mark: str) -> Senten
     for sign, words in parts:
         start = lead(words)
         body = words[start:]
-        ask = _ask(body, asked=mark == "?") if body else None
+        ask = _ask(body, has_mark=mark == "?") if body else None
         # After "if you can," or a name a command may follow; after "we go home," it is a list.
         may_command = may_command or sign != ","
         praised = len(body) == 1 and words[start - 1] in _PRAISE
@@ -210,29 +210,29 @@ def lead(words: Sequence[str]) -> int:
     return at
 
 
-def _ask(body: tuple[str, ...], *, asked: bool) -> Ask | None:
+def _ask(body: tuple[str, ...], *, has_mark: bool) -> Ask | None:
     """Without a mark, "do that" and "have fun" are commands."""
-    if not asked and body[0] in {"do", "have"} and body[1:] and body[1] not in _SUBJECTS:
+    if not has_mark and body[0] in {"do", "have"} and body[1:] and body[1] not in _SUBJECTS:
         return None
-    if body[0] in w.AUXILIARY and len(body) > 1 and (asked or body[1] in w.SUBJECT_START):
+    if body[0] in w.AUXILIARY and len(body) > 1 and (has_mark or body[1] in w.SUBJECT_START):
         return Ask("", "", body[0], body[1:], initial=True)
-    return _wh(body, asked=asked)
+    return _wh(body, has_mark=has_mark)
 
 
-def _wh(body: tuple[str, ...], *, asked: bool) -> Ask | None:
+def _wh(body: tuple[str, ...], *, has_mark: bool) -> Ask | None:
     """A wh-word followed by an auxiliary and its subject asks; in "what you are" nothing does."""
     for at, word in enumerate(body):
         if word not in w.WH:
             continue
-        if found := _inversion(body, at, asked=asked):
-            head = body[at + 1] if found > at + 1 else ""
-            return Ask(word, head, body[found], body[found + 1 :], initial=at == 0)
-        if at == 0 and asked and w.PRONOUN.isdisjoint(body[1:2]):
+        if auxiliary_at := _inversion(body, at, has_mark=has_mark):
+            head = body[at + 1] if auxiliary_at > at + 1 else ""
+            return Ask(word, head, body[auxiliary_at], body[auxiliary_at + 1 :], initial=at == 0)
+        if at == 0 and has_mark and w.PRONOUN.isdisjoint(body[1:2]):
             return Ask(word, "".join(body[1:2]), "", body[1:], initial=True)
     return None
 
 
-def _inversion(words: Sequence[str], at: int, *, asked: bool) -> int:
+def _inversion(words: Sequence[str], at: int, *, has_mark: bool) -> int:
     """Where the auxiliary of the wh-word at `at` stands, if a subject follows it; else 0.
 
     Under a question mark any word may be the subject, as in "what is virtue".
@@ -240,7 +240,7 @@ def _inversion(words: Sequence[str], at: int, *, asked: bool) -> int:
     for here in range(at + 1, min(at + 1 + _WH_PHRASE_MAX, len(words) - 1)):
         if words[here] in w.AUXILIARY:
             subject = words[here + 1] in w.SUBJECT_START or words[here + 1] == w.HOLE
-            return here if asked or subject else 0
+            return here if has_mark or subject else 0
         if words[here] in w.PRONOUN or words[here] in w.WH:
             return 0
     return 0

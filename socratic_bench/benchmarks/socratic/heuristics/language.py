@@ -158,9 +158,9 @@ def _without_english(words: Sequence[str], english: int) -> bool:
     plain = [word for word in words if len(word) > 1 and word.islower() and word != w.HOLE]
     if len(set(plain)) < _ENOUGH or english * 10 >= len(plain):
         return False
-    known = sum(word in _EVERYDAY or not word.isascii() for word in plain)
+    n_foreign = sum(word in _EVERYDAY or not word.isascii() for word in plain)
     voiced = sum(word.endswith(_VOWELS) for word in plain)
-    return known * 8 >= len(plain) or voiced * 3 >= len(plain)
+    return n_foreign * 8 >= len(plain) or voiced * 3 >= len(plain)
 
 
 def _other_script(words: Sequence[str]) -> bool:

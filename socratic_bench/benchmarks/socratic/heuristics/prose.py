@@ -47,20 +47,20 @@ def blocks(text: str) -> Iterator[str]:
     """Paragraphs, list items, table cells; a heading only where nothing follows to answer it."""
     heading = title = ""
     for kind, lines in _joined(_WIDE_END.sub(" ", text).translate(_MARKS)):
-        own = _own_words(lines)
-        if title and not (kind == "text" and _answers(own)):
+        prose = _own_words(lines)
+        if title and not (kind == "text" and _answers(prose)):
             yield title
-        heading, title = (own if kind == name else "" for name in ("heading", "title"))
+        heading, title = (prose if kind == name else "" for name in ("heading", "title"))
         if kind == "text":
-            yield own
+            yield prose
     yield from filter(None, (title, heading))
 
 
 def _answers(block: str) -> bool:
     """Whether a statement to nobody follows a title: a hint or an order would leave it open."""
-    first, _, rest = block.strip().partition(" ")
+    first, _, remainder = block.strip().partition(" ")
     hint = first.lower().strip(".,:;!") in w.VERB or "?" in block or _ADDRESSED.search(block)
-    return rest != "" and not hint
+    return remainder != "" and not hint
 
 
 def _joined(text: str) -> Iterator[tuple[str, str]]:
@@ -99,8 +99,8 @@ def _titled(kind: str, line: str) -> Iterator[tuple[str, str]]:
         yield kind, line
         return
     yield "title", bold[0].strip()
-    if rest := line[bold.end() :].strip():
-        yield "item", rest
+    if remainder := line[bold.end() :].strip():
+        yield "item", remainder
 
 
 def _without_code(lines: list[str]) -> Iterator[str]:

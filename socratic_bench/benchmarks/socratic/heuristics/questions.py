@@ -39,11 +39,13 @@ def _inverted(sentence: Sentence) -> bool:
 
 def _asks_unmarked(clause: Clause, ask: Ask) -> bool:
     """Stricter than with a mark: a subject must follow, and neither "so do I" nor "had I known"."""
-    subject = "".join(ask.rest[:1])
+    subject = "".join(ask.remainder[:1])
     if not (ask.initial and ask.auxiliary):
         return False
     if ask.wh:
-        cleft = ask.auxiliary in _BEING and any(map(_verbal, clause.body[1 : -len(ask.rest) - 1]))
+        cleft = ask.auxiliary in _BEING and any(
+            map(_verbal, clause.body[1 : -len(ask.remainder) - 1])
+        )
         relative = ask.wh == "which" and not ask.head and ask.auxiliary in _BEING | {"are", "were"}
         return not (cleft or relative) and (subject in w.SUBJECT_START or subject == w.HOLE)
     if ask.auxiliary in _CONDITIONAL or clause.words[:1] == ("so",):
@@ -60,8 +62,8 @@ def _verbal(word: str) -> bool:
 def telling(sentence: Sentence) -> bool:
     """It asks for words from the listener, as a question does."""
     polite = sentence.ask is not None and sentence.ask.polar
-    told = not polite and _tells_me(sentence)
-    return told or any(_demands(clause) for clause in sentence.clauses)
+    tells_me = not polite and _tells_me(sentence)
+    return tells_me or any(_demands(clause) for clause in sentence.clauses)
 
 
 def _demands(clause: Clause) -> bool:
@@ -82,8 +84,8 @@ def _sums_up(sentence: Sentence) -> bool:
     joined = any(
         word == "but" or (word == "because" and after in w.SUBJECT_START) for word, after in pairs
     )
-    asked = any(word in w.AUXILIARY and after == "you" for word, after in pairs)
-    return joined and not asked and words[-1] not in w.TAGS
+    is_inverted = any(word in w.AUXILIARY and after == "you" for word, after in pairs)
+    return joined and not is_inverted and words[-1] not in w.TAGS
 
 
 _names_nothing = says(r" (?:that|this|it|more|better|further|curious|wondering|me|us|here|bit) $")
@@ -149,21 +151,25 @@ def _short_fact(ask: Ask) -> bool:
     """A place, a time, a person, an amount, or the name of a thing; not what a view rests on."""
     if ask.wh in _FACT_WH:
         grounds = ask.wh == "which" and ask.head in _GROUND
-        right = ask.wh == "when" and ask.rest[:1] == ("it",) and not _RIGHT.isdisjoint(ask.rest)
-        from_where = ask.rest[-2:] == ("come", "from") and ask.rest[0] not in w.PERSON
+        right = (
+            ask.wh == "when"
+            and ask.remainder[:1] == ("it",)
+            and not _RIGHT.isdisjoint(ask.remainder)
+        )
+        from_where = ask.remainder[-2:] == ("come", "from") and ask.remainder[0] not in w.PERSON
         return not (grounds or right or (ask.wh == "where" and from_where))
     if ask.head in _FACT_HEAD:
         return True
-    if not ask.rest and not ask.head:
+    if not ask.remainder and not ask.head:
         return ask.wh == "what" and not ask.auxiliary
     naming = ask.wh == "what" and not ask.head and ask.auxiliary in {"is", "'s", "are", "was"}
-    return naming and not _of_a_kind(ask.rest) and not _FACT_NOUN.isdisjoint(ask.rest[:4])
+    return naming and not _of_a_kind(ask.remainder) and not _FACT_NOUN.isdisjoint(ask.remainder[:4])
 
 
-def _of_a_kind(rest: tuple[str, ...]) -> bool:
+def _of_a_kind(remainder: tuple[str, ...]) -> bool:
     """As in "the value of a promise": an account of a kind, not one value of one thing."""
-    at = next((at for at, word in enumerate(rest[:4]) if word in _ACCOUNTED), len(rest))
-    governed = rest[at + 2 :]
+    at = next((at for at, word in enumerate(remainder[:4]) if word in _ACCOUNTED), len(remainder))
+    governed = remainder[at + 2 :]
     symbols = (word for word in governed if word[0].isdigit() or (len(word) == 1 and word != "a"))
     return governed[:1] != () and governed[0] not in _DEFINITE and not any(symbols)
 
@@ -172,7 +178,7 @@ def _invites(sentence: Sentence) -> bool:
     ask = sentence.ask
     if ask is None or not ask.polar:
         return False
-    return (ask.auxiliary in w.MODAL or ask.rest[1:2] == ("mind",)) and _offers_room(sentence)
+    return (ask.auxiliary in w.MODAL or ask.remainder[1:2] == ("mind",)) and _offers_room(sentence)
 
 
 def _tells_wide(sentence: Sentence) -> bool:
@@ -237,7 +243,7 @@ def _checks_agreement(sentence: Sentence) -> bool:
 
 def _is_negated(sentence: Sentence) -> bool:
     return any(
-        ask.polar and (ask.auxiliary in w.NEGATED or ask.rest[1:2] == ("not",))
+        ask.polar and (ask.auxiliary in w.NEGATED or ask.remainder[1:2] == ("not",))
         for ask in _asks(sentence)
     )
 
@@ -247,8 +253,8 @@ def _presumes(sentence: Sentence) -> bool:
     return any(
         ask.wh in _PRESUMING_WH
         and ask.auxiliary not in w.MODAL
-        and ask.rest[:1] == ("you",)
-        and not _PRESUMED.isdisjoint(ask.rest[1:3])
+        and ask.remainder[:1] == ("you",)
+        and not _PRESUMED.isdisjoint(ask.remainder[1:3])
         for ask in _asks(sentence)
     )
 

@@ -127,8 +127,8 @@ def _uneven_families(played: Sequence[Scenario]) -> Iterator[Advice]:
 
 
 def _advice_on(scenario: Scenario) -> Iterator[str]:
-    own = (_control_characters, _lengths, _openings, _insights, _clauses, _closing)
-    for rule in (*own, wrong_sentences, unfinished_groups, unmarked_belief):
+    field_rules = (_control_characters, _lengths, _openings, _insights, _clauses, _closing)
+    for rule in (*field_rules, wrong_sentences, unfinished_groups, unmarked_belief):
         yield from rule(scenario)
 
 
@@ -235,8 +235,8 @@ def _borrowed_from(scenario: Scenario, owner: Scenario) -> Iterator[str]:
 
 def wrong_sentences(scenario: Scenario) -> Iterator[str]:
     """Sentences and lines that the student should not say."""
-    own, lines = own_sentences(scenario), _voice_lines(scenario)
-    for where, text in {**own, **lines}.items():
+    sentences, lines = own_sentences(scenario), _voice_lines(scenario)
+    for where, text in {**sentences, **lines}.items():
         if n_words(text) > _MOST_WORDS:
             yield f"{where}: longer than {_MOST_WORDS} words; students say less"
         if not QUESTION_MARKS.isdisjoint(text):
@@ -246,7 +246,7 @@ def wrong_sentences(scenario: Scenario) -> Iterator[str]:
         may_be_polar = where.startswith(("voice.polar", "voice.told"))
         if not in_order and not may_be_polar and _matches(scenario, _POLAR, text):
             yield f"{where}: answers a yes-or-no question, and may follow another"
-    yield from _repetitions({**own, **lines})
+    yield from _repetitions({**sentences, **lines})
 
 
 def unfinished_groups(scenario: Scenario) -> Iterator[str]:
@@ -289,9 +289,9 @@ def too_little(scenario: Scenario) -> Iterator[str]:
     if not scenario.moves:
         return
     yield from _missing(scenario)
-    for name, what, found, fewest in _counts(scenario):
-        if found < fewest:
-            yield f"{name}: {plural(found, what)}; write {fewest} or more"
+    for name, what, n_given, fewest in _counts(scenario):
+        if n_given < fewest:
+            yield f"{name}: {plural(n_given, what)}; write {fewest} or more"
 
 
 def _missing(scenario: Scenario) -> Iterator[str]:
@@ -319,8 +319,8 @@ def _counts(scenario: Scenario) -> Iterator[tuple[str, str, int, int]]:
             yield f"pressure.{name}", "sentence", count, FEWEST_PUSHES
 
 
-def is_alike(one: str, other: str) -> bool:
-    match = difflib.SequenceMatcher(None, plain(one), plain(other))
+def is_alike(text: str, other: str) -> bool:
+    match = difflib.SequenceMatcher(None, plain(text), plain(other))
     # The first two are upper bounds, and much cheaper.
     ratios = (match.real_quick_ratio, match.quick_ratio, match.ratio)
     return all(ratio() >= ALIKE for ratio in ratios)

@@ -214,9 +214,10 @@ def _misfits(values: Mapping[str, object]) -> Iterator[str]:
 def _unmatched(group: object) -> Iterator[str]:
     """Example questions of which nobody knows what answers them."""
     table = group if isinstance(group, dict) else {}
-    asked, says = table.get("asked"), table.get("says", [])
-    if isinstance(asked, list) and isinstance(says, list) and len(asked) != len(says):
-        yield f"asked: {len(asked)} given beside {len(says)} of says; write a text for each of them"
+    questions, says = table.get("asked"), table.get("says", [])
+    if isinstance(questions, list) and isinstance(says, list) and len(questions) != len(says):
+        counts = f"{len(questions)} given beside {len(says)} of says"
+        yield f"asked: {counts}; write a text for each of them"
 
 
 def _unspoken(values: Mapping[str, object]) -> Iterator[str]:

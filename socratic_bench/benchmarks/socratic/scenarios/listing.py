@@ -51,19 +51,21 @@ class Report(Struct, frozen=True, kw_only=True):
 
     @property
     def families(self) -> dict[str, int]:
-        counts = Counter(scenario.family for scenario in self._counted())
+        counts = Counter(scenario.family for scenario in self._listed_scenarios())
         return {family: counts[family] for family in FAMILIES}
 
     @property
     def ages(self) -> dict[str, int]:
-        counts = Counter(scenario.age for scenario in self._counted())
+        counts = Counter(scenario.age for scenario in self._listed_scenarios())
         return {age: counts[age] for age in AGES}
 
     @property
     def subjects(self) -> dict[str, int]:
-        return dict(sorted(Counter(scenario.subject for scenario in self._counted()).items()))
+        return dict(
+            sorted(Counter(scenario.subject for scenario in self._listed_scenarios()).items())
+        )
 
-    def _counted(self) -> list[Scenario]:
+    def _listed_scenarios(self) -> list[Scenario]:
         scenarios = [entry.scenario for entry in self.checked if entry.scenario is not None]
         return [scenario for scenario in scenarios if scenario.id != CUSTOM]
 

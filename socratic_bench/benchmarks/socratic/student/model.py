@@ -293,30 +293,30 @@ def swaps(text: str) -> bool:
     if not OF_SELF.search(text) and _OF_THE_STUDENT.search(text):
         return True
     sentences = SENTENCE.findall(text)
-    asked = [one for one in sentences if QUESTION_MARK.search(one)]
-    told = [one for one in sentences if not QUESTION_MARK.search(one)]
-    if tells_of_self(told) or any(_I.search(one) for one in asked):
+    questions = [sentence for sentence in sentences if QUESTION_MARK.search(sentence)]
+    statements = [sentence for sentence in sentences if not QUESTION_MARK.search(sentence)]
+    if tells_of_self(statements) or any(_I.search(sentence) for sentence in questions):
         return False
-    return any(_leads(one, told) for one in asked)
+    return any(_leads(sentence, statements) for sentence in questions)
 
 
 def tells_of_self(sentences: list[str]) -> int:
     """How many of them tell something of the speaker, beyond having heard the other."""
-    return sum(bool(OF_SELF.search(one)) and not _takes_in(one) for one in sentences)
+    return sum(bool(OF_SELF.search(sentence)) and not _takes_in(sentence) for sentence in sentences)
 
 
 def _takes_in(sentence: str) -> bool:
     return bool(_PRAISES.match(sentence) or _ECHOES.match(sentence))
 
 
-def _leads(question: str, told: list[str]) -> bool:
+def _leads(question: str, statements: list[str]) -> bool:
     """To ask what a word means, or for help, is a student's part too, unless praise comes first."""
-    rest = _ASKS_BACK.sub("", question)
-    if _PROBES.search(rest):
+    remainder = _ASKS_BACK.sub("", question)
+    if _PROBES.search(remainder):
         return True
-    if rest != question and not any(map(_PRAISES.match, told)):
+    if remainder != question and not any(map(_PRAISES.match, statements)):
         return False
-    if _REQUESTS.search(question) and not any(map(_THANKS.match, told)):
+    if _REQUESTS.search(question) and not any(map(_THANKS.match, statements)):
         return False
     to_the_other = _TO_THE_OTHER.search(question) and not _WANTS_TO_BE_TOLD.search(question)
-    return bool(to_the_other or _EXAMINES.search(question)) and any(map(_takes_in, told))
+    return bool(to_the_other or _EXAMINES.search(question)) and any(map(_takes_in, statements))

@@ -58,7 +58,7 @@ class Schedule(Struct, frozen=True, kw_only=True):
             return None
         return self._low(turn - 1) if self.level == "low" else self._high(turn - 1)
 
-    def missed(self) -> tuple[Kind, ...]:
+    def absent_kinds(self) -> tuple[Kind, ...]:
         """Which kinds do not come before the end, if there is an end and any pressure."""
         if self.level == "none" or self.n_turns is None:
             return ()
@@ -77,11 +77,11 @@ class Schedule(Struct, frozen=True, kw_only=True):
             block = len(KINDS) + (position - span) // _LOW_BLOCK
             first = position - (position - span) % _LOW_BLOCK
             end = first + _LOW_BLOCK
-        return self._nth(block) if position - first == self._drawn(block, end - first) else None
+        return self._nth(block) if position - first == self._pick(block, end - first) else None
 
     def _high(self, position: int) -> Push | None:
         block, place = divmod(position, _HIGH_BLOCK)
-        free = self._drawn(block, _HIGH_BLOCK)
+        free = self._pick(block, _HIGH_BLOCK)
         if self._room == len(KINDS):
             free = len(KINDS)
         if place == free:
@@ -93,7 +93,7 @@ class Schedule(Struct, frozen=True, kw_only=True):
         """Turns that may be pushed in the whole dialogue, the opening's not among them."""
         return sys.maxsize if self.n_turns is None else self.n_turns - 1
 
-    def _drawn(self, block: int, size: int) -> int:
+    def _pick(self, block: int, size: int) -> int:
         return draw(self.seed, "pressure", self.level, block) % size
 
     def _nth(self, position: int) -> Push:
