@@ -83,7 +83,7 @@ RUN cd /extras$LIB/site-packages \
     && rm -rf bin *.dist-info/RECORD && find . -type d -name tests -prune -exec rm -r {} + \
     && python -m compileall -q --invalidation-mode unchecked-hash -s /extras -p / $PWD \
     && touch /build/compiled \
-    && PYTHONDONTWRITEBYTECODE= python -c "import asyncio, ctypes, pydoc, unittest" \
+    && PYTHONDONTWRITEBYTECODE= python -c "import asyncio, colorsys, ctypes, fileinput, pydoc, unittest" \
     && find $LIB -path $LIB/site-packages -prune -o -name '*.pyc' -newer /build/compiled -exec cp --parents -t /extras {} + \
     && chmod -R u=rwX,go=rX /extras && find /extras -exec touch -h -d @315532800 {} +
 

@@ -8,10 +8,10 @@ import pytest
 
 from tests.command import ROOT
 
-LOCKS = sorted(ROOT.glob("requirements*.txt"))
+LOCKS = [*sorted(ROOT.glob("requirements*.txt")), ROOT / "docker/requirements-s3.txt"]
 # A pin, perhaps with an extra, for some Pythons or platforms only, with its hashes.
 PIN = re.compile(
-    r"(?P<name>[a-z0-9-]+)(?:\[[a-z0-9,-]+\])?==(?P<version>[\w.]+)(?: ; (?P<marker>[^\\\n]+?))?"
+    r"(?P<name>[a-z0-9-]+)(?:\[[a-z0-9, -]+\])?==(?P<version>[\w.]+)(?: ; (?P<marker>[^\\\n]+?))?"
     r"(?P<hashes>(?: \\\n    --hash=sha256:[0-9a-f]{64})+)\n(?P<why>(?:    #.*\n)*)"
 )
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -35,7 +35,7 @@ def named(requirements):
 def test_there_is_a_lock_for_the_program_for_each_extra_and_for_the_tests():
     names = {lock.stem.removeprefix("requirements").removeprefix("-") for lock in LOCKS}
 
-    assert names == {"", "dev", *PROJECT["optional-dependencies"]}
+    assert names == {"", "dev", "s3", *PROJECT["optional-dependencies"]}
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.stem)

@@ -118,6 +118,16 @@ def build_network() -> str:
     return "default" if has_bridge else "host"
 
 
+def clone(folder: Path) -> Path:
+    """Copy the repository's files, as a clone would have them, with changes not yet committed."""
+    words = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    for name in subprocess.check_output(words, cwd=REPOSITORY, text=True).split("\0"):
+        if name and (REPOSITORY / name).exists():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(REPOSITORY / name, folder / name)
+    return folder
+
+
 def inspect(image: str) -> dict[str, Any]:
     found: list[dict[str, Any]] = json.loads(docker("image", "inspect", image))
     return found[0]

@@ -1,13 +1,11 @@
 """Both compose commands, each as the only command after a clone."""
 
 import json
-import shutil
-import subprocess
 
 import pytest
 
 from tests.image import engine
-from tests.image.engine import DOCKER, REPOSITORY, RUNNER, command, docker
+from tests.image.engine import DOCKER, RUNNER, command, docker
 
 pytestmark = pytest.mark.image
 
@@ -15,19 +13,14 @@ pytestmark = pytest.mark.image
 @pytest.fixture(scope="module")
 def compose(tmp_path_factory):
     """Runs compose in a copy of the repository, as a clone would have it, without any image."""
-    clone = tmp_path_factory.mktemp("clone")
-    words = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
-    for name in subprocess.check_output(words, cwd=REPOSITORY, text=True).split("\0"):
-        if name and (REPOSITORY / name).exists():
-            (clone / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(REPOSITORY / name, clone / name)
-    services = clone / "docker-compose.yml"
+    repository = engine.clone(tmp_path_factory.mktemp("clone"))
+    services = repository / "docker-compose.yml"
     services.write_text(
         services.read_text().replace("image: socratic-", f"image: {RUNNER}-compose-")
     )
 
     def start(*words):
-        return engine.compose(*words, folder=clone)
+        return engine.compose(*words, folder=repository)
 
     yield start
     start("down", "--volumes", "--timeout=5")

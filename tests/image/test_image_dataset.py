@@ -20,10 +20,8 @@ USERS = {"own": ("--user=10001:10001",), "nobody": ("--user=0:0", *ROOT_S)}
 def executed(user, *words):
     """What becomes of each of the script's programs."""
     volume = f"--volume={REPOSITORY / 'tests/image' / SCRIPT}:/{SCRIPT}:ro"
-    done = run("-B", f"/{SCRIPT}", *words, options=(
-        *CONFINED, *USERS[user], volume, "--entrypoint=python",
-        "--env=PYTHONPATH=/opt/socratic-runner/lib/python3.12/site-packages",
-    ))  # fmt: skip
+    options = (*CONFINED, *USERS[user], volume, "--entrypoint=python")
+    done = run("-B", f"/{SCRIPT}", *words, options=options)
     assert done.code == 0, done.stderr
     return json.loads(done.stdout)
 

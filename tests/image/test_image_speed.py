@@ -29,10 +29,8 @@ with socket.create_connection(({host!r}, {port})) as connection:
 
 @pytest.fixture(scope="module")
 def reference():
-    build(
-        "socratic-image-test-reference", "--file", REPOSITORY / "tests/image/reference.Dockerfile"
-    )
-    return "socratic-image-test-reference"
+    build(f"{RUNNER}-reference", "--file", REPOSITORY / "tests/image/reference.Dockerfile")
+    return f"{RUNNER}-reference"
 
 
 def test_first_request(reference, bedrock, stand_ins, capsys):
