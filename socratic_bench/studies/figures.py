@@ -1,33 +1,33 @@
-"""The metrics of a group of cells: their means, with intervals that are clustered by sample."""
+"""Figures over runs: means with intervals, differences of pairs, hazards, usage and cost in total."""
 
-from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from math import fsum, isfinite
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from socratic_bench.documents.comparison import ComparedPair, Contender, Difference, TurnScore
-from socratic_bench.documents.document import FIGURE_PLACES, to_places
+from socratic_bench.documents.comparison import ComparedPair, Difference
+from socratic_bench.documents.document import FIGURE_PLACES, USD_PLACES, to_places
 from socratic_bench.documents.sweep import (
-    CellRow,
     Hazard,
     Hazards,
     Mean,
+    PrimaryMetric,
     RunGroup,
     TurnHazard,
     TwoGroups,
     Variance,
 )
-from socratic_bench.ports.benchmark import MetricInfo
+from socratic_bench.documents.usage import ActorUsage, Tokens
+from socratic_bench.ports.benchmark import Benchmark, MetricInfo
 from socratic_bench.ports.parts import Exposure
 from socratic_bench.statistics.bootstrap import Method, in_fixed_order, mean_interval
 from socratic_bench.statistics.differences import ALPHA, holm, paired_p, smallest_seen
 from socratic_bench.statistics.intervals import (
+    Clustered,
     Clusters,
     Interval,
-    Make,
     clustered,
     mixture,
     parts,
@@ -35,155 +35,148 @@ from socratic_bench.statistics.intervals import (
     t_interval,
     wilson_interval,
 )
-from socratic_bench.studies.groups import ClusterOf, Group, Pairing, kind_of
-from socratic_bench.studies.rows import StoredRun
-from socratic_bench.studies.sweep.grid import Grid
-from socratic_bench.studies.times import Times
+from socratic_bench.statistics.survival import Time
 from socratic_bench.types import plural
 
-# Of a metric's range: groups of runs that are closer are no danger to its mean.
+# Two groups of runs that are less than this share of a metric's range apart are not reported.
 LEAST_APART = 0.2
-# What differs in the runs of a sample beside the repeat: how they began, and all else.
-Kind = tuple[Hashable, Hashable]
-# By sample, then by kind: a metric's values.
-Split = Mapping[Hashable, Mapping[Kind, list[float]]]
+# By cluster, then by opening and kind of run: the values of a metric.
+Split = Mapping[Hashable, Mapping[tuple[Hashable, Hashable], list[float]]]
 
 
-class Means(Struct, frozen=True, kw_only=True):
-    """How means are made: `cluster_axes` say which cells are alike, and `sample_axes` of which
-    sample each is; `metrics` is what is known of each metric, `method` how intervals are made:
-    `None`, without the extra `stats`, not at all.
+class RunFigures(Struct, frozen=True, kw_only=True):
+    """The figures of one completed run, from its document or from its row in a sweep's index.
+
+    Attributes:
+        metrics: the benchmark's metrics by path; `None`: unknown.
+        times: the metrics that are times until an event, where they are known.
+        judge_variance: by metric, the variance that the judges' own scatter adds.
+        parts: for a run of many items, metrics by item: these count in place of the run's own.
+        exposures: by event, the turns in which it could happen.
     """
 
-    cluster_axes: tuple[str, ...]
-    sample_axes: tuple[str, ...]
-    metrics: Mapping[str, MetricInfo]
-    method: Method | None
-
-    @classmethod
-    def of(
-        cls, grid: Grid, metrics: Iterable[MetricInfo], *, method: Method | None = None
-    ) -> "Means":
-        by_name = {one.name: one for one in metrics}
-        return cls(
-            cluster_axes=grid.cluster_axes,
-            sample_axes=grid.sample_axes,
-            metrics=by_name,
-            method=method,
-        )
-
-    def over(self, rows: Sequence[CellRow]) -> dict[str, Mean]:
-        """Each metric over the cells in which it is known; null where there are none."""
-        names = dict.fromkeys((*self.metrics, *(name for row in rows for name in row.metrics)))
-        return {name: self._mean(name, rows) for name in names}
-
-    def sample_of(self, row: CellRow) -> tuple[object, ...]:
-        """What its cell is clustered by."""
-        return tuple(row.axes[axis] for axis in self.cluster_axes)
-
-    def _mean(self, name: str, rows: Sequence[CellRow]) -> Mean:
-        judge = judge_part(
-            row.judge_variance.get(name) for row in rows if row.metrics.get(name) is not None
-        )
-        # Rows of an index that does not tell parts stand for whole runs, and so do all beside them.
-        has_parts = all(row.parts is not None for row in rows)
-        split = self._split(name, rows, has_parts=has_parts)
-        is_of_parts = has_parts and any(name in (row.parts or {}) for row in rows)
-        return mean_of(self.metrics.get(name), split, self.method, judge, is_of_parts=is_of_parts)
-
-    def _split(self, name: str, rows: Sequence[CellRow], *, has_parts: bool) -> Split:
-        found: dict[Hashable, dict[Kind, list[float]]] = {}
-        for row in rows:
-            others = (axis for axis in row.axes if axis not in self.sample_axes)
-            began = tuple(row.axes[axis] for axis in self.sample_axes)
-            kind = (began, tuple(row.axes[axis] for axis in others))
-            for cluster, value in self._values(name, row, has_parts=has_parts):
-                found.setdefault(cluster, {}).setdefault(kind, []).append(value)
-        return found
-
-    def _values(
-        self, name: str, row: CellRow, *, has_parts: bool
-    ) -> Iterator[tuple[Hashable, float]]:
-        """A metric where it is known, by what it is clustered by, as `compare` has it."""
-        sample, value = self.sample_of(row), row.metrics.get(name)
-        if has_parts and (parts := (row.parts or {}).get(name)):
-            yield from (((sample, part), one) for part, one in parts.items())
-        elif value is not None:
-            yield sample, value
+    metrics: Mapping[str, float | None]
+    times: Mapping[str, Time]
+    judge_variance: Mapping[str, float]
+    parts: Mapping[str, Mapping[str, float]]
+    exposures: Mapping[str, Exposure]
 
 
-def mean_of(
-    metric: MetricInfo | None,
-    split: Split,
-    method: Method | None,
-    judge: float | None = None,
-    *,
-    is_of_parts: bool = False,
-) -> Mean:
-    """Over all values; without a `method` there are no intervals. `judge` is the judge's part of
-    the variance, if it is known. Values that are of parts of runs tell nothing of further runs, nor
-    of groups of them.
+class Design(Struct, frozen=True, kw_only=True):
+    """Which runs are alike, and how intervals are made.
+
+    Attributes:
+        cluster: runs with the same cluster count as one sample in intervals.
+        opening: how a run began. It separates repeats, but it is not a treatment.
+        kind: in a cluster, runs of the same opening and kind are repeats of each other.
+        method: how intervals of means are made; `None`: not at all, without the extra `stats`.
     """
+
+    cluster: Callable[[Any], Hashable]
+    opening: Callable[[Any], Hashable]
+    kind: Callable[[Any], Hashable]
+    method: Method | None = "t"
+
+
+def values_of(run: RunFigures, metric: str, cluster: Hashable) -> Mapping[Hashable, float]:
+    """The known values of a metric by cluster: one for each item, or the run's own."""
+    if by_item := run.parts.get(metric):
+        return {(cluster, item): value for item, value in by_item.items()}
+    value = run.metrics.get(metric)
+    return {} if value is None else {cluster: value}
+
+
+def mean_of(runs: Sequence[RunFigures], metric: MetricInfo, design: Design) -> Mean:
+    """A metric over the runs in which it is known, with its interval and its variance.
+
+    Values of items say nothing about further runs, nor about groups of runs.
+    """
+    split: dict[Hashable, dict[tuple[Hashable, Hashable], list[float]]] = {}
+    for run in runs:
+        kind = (design.opening(run), design.kind(run))
+        for cluster, value in values_of(run, metric.name, design.cluster(run)).items():
+            split.setdefault(cluster, {}).setdefault(kind, []).append(value)
     if not split:
         return Mean(mean=None, n=0)
-    clusters = in_fixed_order([_flat(kinds.values()) for kinds in split.values()])
-    found = clustered(clusters)
-    interval = interval_of(metric, clusters, method) if method else None
+    clusters = in_fixed_order([flatten(by_kind.values()) for by_kind in split.values()])
+    mean = clustered(clusters)
+    interval = interval_of(metric, clusters, design.method)
+    is_of_items = any(run.parts.get(metric.name) for run in runs)
+    plain_interval = wilson_interval if metric.is_rate else t_interval
     return Mean(
-        mean=round(found.mean, FIGURE_PLACES),
-        n=found.n,
-        n_clusters=found.n_clusters,
+        mean=round(mean.mean, FIGURE_PLACES),
+        n=mean.n,
+        n_clusters=mean.n_clusters,
         scope="samples like these" if interval else "these samples",
         low=round(interval.low, FIGURE_PLACES) if interval else None,
         high=round(interval.high, FIGURE_PLACES) if interval else None,
-        variance=_variance(split, judge),
-        runs_to_halve=None if is_of_parts or not interval else runs_to_halve(found, _plain(metric)),
-        two_groups=None if is_of_parts else two_groups(metric, split),
+        variance=_variance(runs, metric.name, split),
+        runs_to_halve=runs_to_halve(mean, plain_interval) if interval and not is_of_items else None,
+        two_groups=None if is_of_items else two_groups(metric, split),
     )
 
 
-def interval_of(metric: MetricInfo | None, clusters: Clusters, method: Method) -> Interval | None:
-    """Within the bounds of the metric; of a rate it is Wilson's, whatever the method is. `None`
-    where there is no limit. Raises `ImportError` without scipy.
+def interval_of(
+    metric: MetricInfo | None, clusters: Clusters, method: Method | None
+) -> Interval | None:
+    """The 95 % interval of a mean, within the metric's bounds; Wilson's for a rate, whatever the
+    method. `None` if a limit does not exist. Raises `ImportError` without scipy.
     """
-    is_rate = metric is not None and metric.is_rate
-    found = wilson_interval(clustered(clusters)) if is_rate else mean_interval(clusters, method)
-    if found is None:
+    if method is None:
         return None
-    low = found.low if metric is None or metric.low is None else max(metric.low, found.low)
-    high = found.high if metric is None or metric.high is None else min(metric.high, found.high)
+    is_rate = metric is not None and metric.is_rate
+    interval = wilson_interval(clustered(clusters)) if is_rate else mean_interval(clusters, method)
+    if interval is None:
+        return None
+    lowest, highest = (metric.low, metric.high) if metric else (None, None)
+    low = interval.low if lowest is None else max(lowest, interval.low)
+    high = interval.high if highest is None else min(highest, interval.high)
     return Interval(low, high) if isfinite(low) and isfinite(high) else None
 
 
-def _plain(metric: MetricInfo | None) -> Make:
-    """What makes its interval without draws."""
-    return wilson_interval if metric is not None and metric.is_rate else t_interval
-
-
-def two_groups(metric: MetricInfo | None, split: Split) -> TwoGroups | None:
-    """Of a bounded metric, the groups in which runs that were played alike lie, if they do; of
-    several such the first that has them. A rate that is 0 or 1 in each run is what Wilson's is made
-    for.
+def _variance(runs: Sequence[RunFigures], metric: str, split: Split) -> Variance | None:
+    """The components of the variance. Repeats differ by the judge, too: its part is subtracted from
+    theirs if every run has it.
     """
-    if metric is None or metric.low is None or metric.high is None:
+    components = parts([[*by_kind.values()] for by_kind in split.values()])
+    if components is None:
         return None
-    least = LEAST_APART * (metric.high - metric.low)
-    for clusters in _played_alike(split).values():
-        values = _flat(clusters)
+    judged = [run.judge_variance.get(metric) for run in runs if run.metrics.get(metric) is not None]
+    known = [variance for variance in judged if variance is not None]
+    judge = fsum(known) / len(known) if known and len(known) == len(judged) else None
+    return Variance(
+        sample=round(components.between, FIGURE_PLACES),
+        repeat=round(max(0.0, components.within - (judge or 0.0)), FIGURE_PLACES),
+        judge=to_places(judge, FIGURE_PLACES),
+    )
+
+
+def two_groups(metric: MetricInfo, split: Split) -> TwoGroups | None:
+    """The two groups in which the values of runs of one kind lie, for a metric with bounds; of
+    several kinds, the first that has them. Rates of 0 and 1 are what Wilson's interval is for.
+    """
+    if metric.low is None or metric.high is None:
+        return None
+    by_kind: dict[Hashable, dict[Hashable, list[float]]] = {}
+    for cluster, kinds in split.items():
+        for (_, kind), values in kinds.items():
+            by_kind.setdefault(kind, {}).setdefault(cluster, []).extend(values)
+    for by_cluster in by_kind.values():
+        values = flatten(by_cluster.values())
         if metric.is_rate and {*values} <= {0.0, 1.0}:
             continue
-        if found := mixture(values, len(clusters), least):
+        if groups := mixture(values, len(by_cluster), LEAST_APART * (metric.high - metric.low)):
             return TwoGroups(
-                lower=RunGroup(n=found.n_low, mean=round(found.mean_low, FIGURE_PLACES)),
-                higher=RunGroup(n=found.n_high, mean=round(found.mean_high, FIGURE_PLACES)),
+                lower=RunGroup(n=groups.n_low, mean=round(groups.mean_low, FIGURE_PLACES)),
+                higher=RunGroup(n=groups.n_high, mean=round(groups.mean_high, FIGURE_PLACES)),
             )
     return None
 
 
-def danger(name: str, metric: str, found: TwoGroups | None) -> Iterator[str]:
-    """What readers should know of a mean whose runs lie in two groups; nothing of others."""
-    if found:
-        lower, higher = found.lower, found.higher
+def danger(name: str, metric: str, groups: TwoGroups | None) -> Iterator[str]:
+    """A warning about a mean whose runs lie in two groups; nothing without groups."""
+    if groups:
+        lower, higher = groups.lower, groups.higher
         yield (
             f"{name}: {metric} is near {lower.mean:.1f} in {lower.n} and near {higher.mean:.1f} in "
             f"{higher.n} of {plural(lower.n + higher.n, 'run')}: its mean and interval hide that. "
@@ -191,211 +184,145 @@ def danger(name: str, metric: str, found: TwoGroups | None) -> Iterator[str]:
         )
 
 
-def _played_alike(split: Split) -> Mapping[Hashable, Clusters]:
-    """By sample, the values that differ in nothing but how runs began and in the repeat."""
-    found: dict[Hashable, list[list[float]]] = {}
-    for of_sample in split.values():
-        mine: dict[Hashable, list[float]] = {}
-        for (_, kind), values in of_sample.items():
-            mine.setdefault(kind, []).extend(values)
-        for kind, values in mine.items():
-            found.setdefault(kind, []).append(values)
-    return found
+def differences_by_cluster(
+    pairs: Iterable[tuple[Hashable, RunFigures, RunFigures]], metric: str
+) -> Clusters:
+    """The first minus the second where both are known, by cluster."""
+    differences: dict[Hashable, list[float]] = {}
+    for cluster, first, second in pairs:
+        ours, theirs = values_of(first, metric, cluster), values_of(second, metric, cluster)
+        for key in (key for key in ours if key in theirs):
+            differences.setdefault(key, []).append(ours[key] - theirs[key])
+    return [*differences.values()]
 
 
-def judge_part(variances: Iterable[float | None]) -> float | None:
-    """The judge's part of the variance of single runs: the mean over runs, if all tell it."""
-    known = [*variances]
-    told = [one for one in known if one is not None]
-    return fsum(told) / len(told) if told and len(told) == len(known) else None
-
-
-def _variance(split: Split, judge: float | None) -> Variance | None:
-    """Repeats differ by the judge, too: what it adds is taken from their part."""
-    found = parts([[*kinds.values()] for kinds in split.values()])
-    if found is None:
-        return None
-    return Variance(
-        sample=round(found.between, FIGURE_PLACES),
-        repeat=round(max(0.0, found.within - (judge or 0.0)), FIGURE_PLACES),
-        judge=to_places(judge, FIGURE_PLACES),
+def difference_of(clusters: Clusters, method: Method | None) -> Difference:
+    """The mean of the differences of pairs. `p_holm` and `tied` come with `correct_for_all`."""
+    unknown = dict.fromkeys(("low", "high", "p", "p_holm", "detectable", "tied"))
+    if not clusters:
+        return Difference(mean=None, n=0, n_clusters=0, **unknown)
+    mean = clustered(clusters)
+    difference = Difference(
+        mean=to_places(mean.mean, FIGURE_PLACES), n=mean.n, n_clusters=mean.n_clusters, **unknown
+    )
+    if method is None or mean.error is None:
+        return difference
+    p = paired_p(mean)
+    interval = None if _is_constant(mean, p) else interval_of(None, clusters, method)
+    return replace(
+        difference,
+        low=to_places(interval.low if interval else None, FIGURE_PLACES),
+        high=to_places(interval.high if interval else None, FIGURE_PLACES),
+        p=p,
+        detectable=to_places(smallest_seen(mean), FIGURE_PLACES),
     )
 
 
-def _flat(lists: Iterable[Sequence[float]]) -> list[float]:
-    return [value for values in lists for value in values]
+def _is_constant(mean: Clustered, p: float | None) -> bool:
+    """Whether few clusters all differ by the same amount, which rules no other difference out."""
+    return bool(not mean.error and mean.mean and p is not None and p > ALPHA)
 
 
-# Means of contenders and differences of pairs, with intervals where the extra `stats` is there.
-
-
-class Figures(Struct, frozen=True, kw_only=True):
-    """How figures are made: of which metrics, in which clusters, and whether with intervals."""
-
-    metrics: Sequence[MetricInfo]
-    cluster_of: ClusterOf
-    has_intervals: bool
-    times: Times
-    method: Method = "t"
-
-    def contender(self, group: Group) -> Contender:
-        """Its means, and its score turn by turn."""
-        method = self.method if self.has_intervals else None
-        return Contender(
-            name=group.name,
-            model=group.model,
-            sources=[*dict.fromkeys(run.source for run in group.runs)],
-            n_runs=len(group.runs),
-            metrics={
-                one.name: mean_over(group.runs, one, self.cluster_of, method)
-                for one in self.metrics
-            },
-            score_by_turn=_score_by_turn(group),
-            survival=self.times.of(group),
-        )
-
-    def pair(self, first: Group, second: Group, pairing: Pairing) -> ComparedPair:
-        """Their differences, whose p is corrected by `corrected`."""
-        return ComparedPair(
-            first=first.name,
-            second=second.name,
-            paired_by=pairing.paired_by,
-            n_pairs=len(pairing.pairs),
-            n_unpaired=pairing.n_unpaired,
-            differences={
-                one.name: self._difference(pairing.differences(one.name)) for one in self.metrics
-            },
-            survival=self.times.differences(pairing),
-        )
-
-    def _difference(self, clusters: Clusters) -> Difference:
-        if not clusters:
-            return Difference(mean=None, n=0, n_clusters=0, **_UNKNOWN)
-        found = clustered(clusters)
-        told = Difference(
-            mean=to_places(found.mean, FIGURE_PLACES),
-            n=found.n,
-            n_clusters=found.n_clusters,
-            **_UNKNOWN,
-        )
-        if not self.has_intervals or found.error is None:
-            return told
-        p = paired_p(found)
-        interval = interval_of(None, clusters, self.method)
-        if not found.error and found.mean and p is not None and p > ALPHA:
-            interval = None  # a test that cannot tell it from 0 rules no other difference out
-        return replace(
-            told,
-            low=to_places(interval.low if interval else None, FIGURE_PLACES),
-            high=to_places(interval.high if interval else None, FIGURE_PLACES),
-            p=p,
-            detectable=to_places(smallest_seen(found), FIGURE_PLACES),
-        )
-
-
-def mean_over(
-    runs: Sequence[StoredRun], metric: MetricInfo, cluster_of: ClusterOf, method: Method | None
-) -> Mean:
-    """A metric over runs, by cluster and by how these were played; see `mean_of`."""
-    name = metric.name
-    split: dict[Hashable, dict[Kind, list[float]]] = defaultdict(dict)
-    for run in runs:
-        for key, value in run.values(name, cluster_of(run)).items():
-            split[key].setdefault(kind_of(run), []).append(value)
-    judge = judge_part(
-        run.judge_variance.get(name) for run in runs if run.metrics[name] is not None
-    )
-    is_of_parts = any(run.parts.get(name) for run in runs)
-    return mean_of(metric, split, method, judge, is_of_parts=is_of_parts)
-
-
-_UNKNOWN = dict.fromkeys(("low", "high", "p", "p_holm", "detectable", "tied"))
-
-
-def corrected(pairs: Sequence[ComparedPair]) -> list[ComparedPair]:
-    """With each p corrected for the number of all of them."""
+def correct_for_all(pairs: Sequence[ComparedPair]) -> list[ComparedPair]:
+    """Each p corrected by Holm's method for all metrics and pairs."""
     known = [
-        (n, metric, one.p)
+        (n, metric, difference.p)
         for n, pair in enumerate(pairs)
-        for metric, one in pair.differences.items()
-        if one.p is not None
+        for metric, difference in pair.differences.items()
+        if difference.p is not None
     ]
-    told = [dict(pair.differences) for pair in pairs]
+    corrected = [dict(pair.differences) for pair in pairs]
     for (n, metric, _), p in zip(known, holm([p for *_, p in known]), strict=True):
-        told[n][metric] = replace(told[n][metric], p_holm=p, tied=p > ALPHA)
-    return [replace(pair, differences=one) for pair, one in zip(pairs, told, strict=True)]
-
-
-def _score_by_turn(group: Group) -> list[TurnScore]:
-    scores: dict[int, list[float]] = defaultdict(list)
-    for run in group.runs:
-        for turn in run.keys.turns:
-            if turn.score is not None:
-                scores[turn.turn].append(turn.score)
+        corrected[n][metric] = replace(corrected[n][metric], p_holm=p, tied=p > ALPHA)
     return [
-        TurnScore(turn=turn, mean=round(fsum(some) / len(some), FIGURE_PLACES), n=len(some))
-        for turn, some in sorted(scores.items())
+        replace(pair, differences=differences)
+        for pair, differences in zip(pairs, corrected, strict=True)
     ]
 
 
-# How likely the benchmark's events are, turn by turn and by kind of turn, clustered by sample.
+def hazards_of(runs: Sequence[RunFigures], design: Design) -> dict[str, Hazards]:
+    """How likely each event is, turn by turn and by kind of turn, while it has not happened."""
+    events = dict.fromkeys(
+        event for run in runs for event, exposure in run.exposures.items() if exposure.turns
+    )
+    return {event: _hazards(runs, event, design) for event in events}
 
 
-class _AtRisk(Struct, frozen=True):
-    """A turn in which an event could come."""
-
-    sample: Hashable
-    turn: int
-    kind: str
-    is_event: bool
-
-
-def hazards(means: Means, rows: Sequence[CellRow]) -> dict[str, Hazards]:
-    """Of each event that could come in any of the cells; nothing if a row does not tell of them."""
-    if any(row.exposures is None for row in rows):
-        return {}
-    found: dict[str, list[tuple[Hashable, Exposure]]] = {}
-    for row in rows:
-        for name, one in (row.exposures or {}).items():
-            if one.turns:
-                found.setdefault(name, []).append((means.sample_of(row), one))
-    return {name: _hazards(exposures, means) for name, exposures in found.items()}
-
-
-def _hazards(exposures: Sequence[tuple[Hashable, Exposure]], means: Means) -> Hazards:
-    at_risk = [one for sample, exposure in exposures for one in _turns(sample, exposure)]
-    by_turn: dict[int, list[_AtRisk]] = {}
-    by_kind: dict[str, list[_AtRisk]] = {}
-    for one in at_risk:
-        by_turn.setdefault(one.turn, []).append(one)
-        by_kind.setdefault(one.kind, []).append(one)
+def _hazards(runs: Sequence[RunFigures], event: str, design: Design) -> Hazards:
+    exposed = [
+        (design.cluster(run), exposure)
+        for run in runs
+        if (exposure := run.exposures.get(event)) and exposure.turns
+    ]
+    by_turn: dict[int, dict[Hashable, list[float]]] = {}
+    by_kind: dict[str, dict[Hashable, list[float]]] = {}
+    for cluster, exposure in exposed:
+        for turn, kind in zip(exposure.turns, exposure.kinds, strict=True):
+            is_event = float(exposure.is_event and turn == exposure.turns[-1])
+            by_turn.setdefault(turn, {}).setdefault(cluster, []).append(is_event)
+            by_kind.setdefault(kind, {}).setdefault(cluster, []).append(is_event)
     return Hazards(
-        n=len(exposures),
-        n_events=sum(one.is_event for one in at_risk),
-        n_clusters=len({sample for sample, _ in exposures}),
+        n=len(exposed),
+        n_events=sum(exposure.is_event for _, exposure in exposed),
+        n_clusters=len({cluster for cluster, _ in exposed}),
         by_turn=[
-            TurnHazard(turn=turn, **_hazard(some, means)) for turn, some in sorted(by_turn.items())
+            TurnHazard(turn=turn, **_hazard([*clusters.values()], design))
+            for turn, clusters in sorted(by_turn.items())
         ],
-        by_kind={kind: Hazard(**_hazard(some, means)) for kind, some in sorted(by_kind.items())},
+        by_kind={
+            kind: Hazard(**_hazard([*clusters.values()], design))
+            for kind, clusters in sorted(by_kind.items())
+        },
     )
 
 
-def _turns(sample: Hashable, exposure: Exposure) -> Iterator[_AtRisk]:
-    for turn, kind in zip(exposure.turns, exposure.kinds, strict=True):
-        is_event = exposure.is_event and turn == exposure.turns[-1]
-        yield _AtRisk(sample, turn, kind, is_event)
-
-
-def _hazard(at_risk: Sequence[_AtRisk], means: Means) -> Mapping[str, Any]:
-    clusters: dict[Hashable, list[float]] = {}
-    for one in at_risk:
-        clusters.setdefault(one.sample, []).append(float(one.is_event))
-    found = clustered([*clusters.values()])
-    interval = wilson_interval(found) if means.method else None
+def _hazard(clusters: Clusters, design: Design) -> Mapping[str, Any]:
+    mean = clustered(clusters)
+    interval = wilson_interval(mean) if design.method else None
     return {
-        "n_at_risk": found.n,
-        "n_events": sum(one.is_event for one in at_risk),
-        "hazard": round(found.mean, FIGURE_PLACES),
+        "n_at_risk": mean.n,
+        "n_events": int(sum(flatten(clusters))),
+        "hazard": round(mean.mean, FIGURE_PLACES),
         "low": round(interval.low, FIGURE_PLACES) if interval else None,
         "high": round(interval.high, FIGURE_PLACES) if interval else None,
     }
+
+
+def primary_metric(benchmark: Benchmark) -> PrimaryMetric:
+    """The metric by which models are ordered."""
+    name = benchmark.primary_metric
+    higher = next(metric.higher_is_better for metric in benchmark.metrics if metric.name == name)
+    return PrimaryMetric(name=name, higher_is_better=higher)
+
+
+def rank(mean: float | None, primary: PrimaryMetric) -> tuple[bool, float]:
+    """A sort key: the best mean first, an unknown one last."""
+    return mean is None, (mean or 0.0) * (-1 if primary.higher_is_better else 1)
+
+
+def usage_total(usages: Iterable[ActorUsage]) -> ActorUsage:
+    """The sums; null where a number is unknown."""
+    known = [*usages]
+    tokens = {
+        name: _sum([getattr(usage, name) for usage in known]) for name in Tokens.__struct_fields__
+    }
+    return ActorUsage(
+        calls=sum(usage.calls for usage in known),
+        attempts=sum(usage.attempts for usage in known),
+        **tokens,
+    )
+
+
+def cost_total(costs_usd: Iterable[float | None]) -> float | None:
+    """USD in all; `None` if a cost is unknown."""
+    costs = [*costs_usd]
+    return None if None in costs else round(sum(cost or 0.0 for cost in costs), USD_PLACES)
+
+
+def _sum(numbers: Sequence[int | None]) -> int | None:
+    return None if None in numbers else sum(number or 0 for number in numbers)
+
+
+def flatten(lists: Iterable[Sequence[Any]]) -> list[Any]:
+    """The values of all lists, in order."""
+    return [value for values in lists for value in values]

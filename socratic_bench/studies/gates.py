@@ -1,9 +1,10 @@
-"""Bounds on what several runs come to: the lower limit of a mean, or a time by which half have had
-an event.
+"""Gates over several runs: minima of figures, and how far one may fall behind a baseline.
+
+The gates of a single run are in `runs.gates`.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec import Struct
 
@@ -11,13 +12,10 @@ from socratic_bench.documents.comparison import ComparedPair, Difference, DropGa
 from socratic_bench.documents.sweep import Mean, MinimumGate, Survival
 from socratic_bench.errors import Problem
 from socratic_bench.ports.benchmark import Benchmark, MetricInfo
+from socratic_bench.runs import Plan
 from socratic_bench.settings import Gate
 from socratic_bench.statistics.bootstrap import FEWEST_DRAWN, Method
 from socratic_bench.statistics.intervals import FEWEST
-
-if TYPE_CHECKING:
-    from socratic_bench.runs import Plan
-
 
 LOW = ".low"
 OF_TIMES = ("median", "restricted_mean")
@@ -32,10 +30,8 @@ NO_JUDGE = "{gates} {word}: {metric} is of judged turns, and {no_judge} leaves j
 NEVER = "{gates} {word}: nothing of what is asked for has {metric}."
 
 
-class Bound(Struct, frozen=True, kw_only=True):
-    """Over all runs of a model, what a metric's figure must reach: the figure itself, or the lower
-    limit of its interval.
-    """
+class Minimum(Struct, frozen=True, kw_only=True):
+    """The least that a figure over all runs of a model must be, or the lower limit of its interval."""
 
     metric: str
     figure: Literal["mean", "median", "restricted_mean"]
@@ -43,10 +39,10 @@ class Bound(Struct, frozen=True, kw_only=True):
     minimum: float
 
     @classmethod
-    def of(cls, gate: Gate) -> "Bound":
-        """METRIC, METRIC.low, and METRIC.median, METRIC.restricted_mean, of these .low, too."""
+    def of(cls, gate: Gate) -> "Minimum":
+        """METRIC, METRIC.low, METRIC.median, METRIC.restricted_mean, and .low of the last two."""
         path = gate.metric.removesuffix(LOW)
-        figure = next((one for one in OF_TIMES if path.endswith(f".{one}")), "mean")
+        figure = next((figure for figure in OF_TIMES if path.endswith(f".{figure}")), "mean")
         return cls(
             metric=path.removesuffix(f".{figure}"),
             figure=figure,  # type: ignore[arg-type] # one of these three
@@ -56,43 +52,47 @@ class Bound(Struct, frozen=True, kw_only=True):
 
     @property
     def word(self) -> str:
-        """As it is given."""
+        """The path as it is given."""
         parts = [self.metric] if self.figure == "mean" else [self.metric, self.figure]
         return ".".join(parts) + LOW * self.is_of_limit
 
     @property
     def is_of_many(self) -> bool:
-        """Whether one run alone has nothing that it could be on."""
+        """Whether a single run has no such figure."""
         return self.is_of_limit or self.figure != "mean"
 
 
-def misnamed(bounds: Iterable[Bound], benchmark: Benchmark) -> Iterator[Problem]:
-    """What they are on, and is nothing. Of metrics that are known once items are read nothing is
-    said.
-    """
+def misnamed(minima: Iterable[Minimum], benchmark: Benchmark) -> Iterator[Problem]:
+    """Minima of metrics that do not exist. Metrics that are known only once items are read pass."""
     if benchmark.parts.has_item_metrics:
         return
-    known = {one.name: one for one in benchmark.metrics}
-    times = [one.name for one in known.values() if one.censored_by]
-    for one in bounds:
-        if one.metric not in known:
-            yield Problem.of(UNKNOWN, metric=one.metric, known=", ".join(known))
-        elif one.figure != "mean" and one.metric not in times:
-            named = {"word": one.word, "metric": one.metric, "figure": one.figure}
+    known = {metric.name: metric for metric in benchmark.metrics}
+    times = [metric.name for metric in known.values() if metric.censored_by]
+    for gate in minima:
+        if gate.metric not in known:
+            yield Problem.of(UNKNOWN, metric=gate.metric, known=", ".join(known))
+        elif gate.figure != "mean" and gate.metric not in times:
+            named = {"word": gate.word, "metric": gate.metric, "figure": gate.figure}
             yield Problem.of(NO_TIME, times=" and ".join(times) or "None", **named)
 
 
-def without_extra(bounds: Iterable[Bound], has_intervals: Callable[[], bool]) -> Iterator[Problem]:
-    """Limits that are bounded where there are no intervals."""
-    for one in (one for one in bounds if one.is_of_limit):
-        if not has_intervals():
-            yield Problem.of(NO_EXTRA, word=one.word, metric=one.metric)
+def without_extra(
+    minima: Iterable[Minimum], has_intervals: Callable[[], bool]
+) -> Iterator[Problem]:
+    """Minima of limits where there are no intervals."""
+    for gate in minima:
+        if gate.is_of_limit and not has_intervals():
+            yield Problem.of(NO_EXTRA, word=gate.word, metric=gate.metric)
 
 
 class Feasibility(Struct, kw_only=True):
-    """What the prepared runs of a sweep say of the figures that are to come: by sample, of how many
-    parts each metric can be; whether anybody is asked for a verdict, where these have one. `method`
-    is how intervals are made; more samples are given by the settings `axes`.
+    """Which figures the prepared runs of a sweep can have.
+
+    Attributes:
+        method: how intervals are made.
+        axes: the settings that give more samples.
+        n_parts: by sample, the number of items that each metric can have.
+        is_judged: whether a run has a judge where its benchmark has verdicts.
     """
 
     method: Method
@@ -100,99 +100,100 @@ class Feasibility(Struct, kw_only=True):
     n_parts: dict[Hashable, Mapping[str, int]] = {}
     is_judged: bool = False
 
-    def add(self, sample: Hashable, plan: "Plan") -> None:
-        """Of several runs of a sample the largest numbers count."""
-        its = plan.episode.opening.n_parts
-        before = self.n_parts.get(sample, its)
-        names = {**before, **its}
-        self.n_parts[sample] = {n: max(before.get(n, 1), its.get(n, 1)) for n in names}
+    def add(self, sample: Hashable, plan: Plan) -> None:
+        """Add a prepared run; of several runs of a sample the largest numbers count."""
+        n_parts = plan.episode.opening.n_parts
+        before = self.n_parts.get(sample, n_parts)
+        names = {**before, **n_parts}
+        self.n_parts[sample] = {
+            name: max(before.get(name, 1), n_parts.get(name, 1)) for name in names
+        }
         self.is_judged |= bool(plan.config.jurors) or plan.episode.rubric is None
 
-    def problems(self, bounds: Iterable[Bound], benchmark: Benchmark) -> Iterator[Problem]:
-        """Why figures that are bounded cannot come."""
-        known = {one.name: one for one in benchmark.metrics}
-        for one in bounds:
-            metric, named = known.get(one.metric), {"word": one.word, "metric": one.metric}
-            n = sum(some.get(one.metric, 1) for some in self.n_parts.values())
-            least = self._least(one, metric)
+    def problems(self, minima: Iterable[Minimum], benchmark: Benchmark) -> Iterator[Problem]:
+        """Why figures that have a minimum will be unknown."""
+        known = {metric.name: metric for metric in benchmark.metrics}
+        for gate in minima:
+            metric, named = known.get(gate.metric), {"word": gate.word, "metric": gate.metric}
+            n = sum(n_parts.get(gate.metric, 1) for n_parts in self.n_parts.values())
+            least = self._least(gate, metric)
             if not self.is_judged and metric and metric.needs_turns != 0:
                 yield Problem.of(NO_JUDGE, **named)
             elif not n:
                 yield Problem.of(NEVER, **named)
             elif n < least:
-                yield Problem.of(f"{TOO_FEW} {self._more(one)}", least=least, n=n, **named)
+                yield Problem.of(f"{TOO_FEW} {self._hint(gate)}", least=least, n=n, **named)
 
-    def _least(self, bound: Bound, metric: MetricInfo | None) -> int:
-        """Limits of rates and of times do not depend on the method."""
-        if not bound.is_of_limit:
+    def _least(self, gate: Minimum, metric: MetricInfo | None) -> int:
+        """The least number of samples; limits of rates and of times do not depend on the method."""
+        if not gate.is_of_limit:
             return 1
         is_rate = metric is not None and metric.is_rate
-        is_drawn = self.method == "bootstrap-t" and bound.figure == "mean" and not is_rate
+        is_drawn = self.method == "bootstrap-t" and gate.figure == "mean" and not is_rate
         return FEWEST_DRAWN if is_drawn else FEWEST
 
-    def _more(self, bound: Bound) -> str:
-        if any(bound.metric in some for some in self.n_parts.values()):
+    def _hint(self, gate: Minimum) -> str:
+        if any(gate.metric in n_parts for n_parts in self.n_parts.values()):
             return "Ask for more of them."
         return f"Name more of them with {' or '.join(f'{{{name}}}' for name in self.axes)}."
 
 
 def minimum_gates(
-    bounds: Iterable[Bound], name: str, means: Mapping[str, Mean], survival: Mapping[str, Survival]
+    minima: Iterable[Minimum],
+    name: str,
+    means: Mapping[str, Mean],
+    survival: Mapping[str, Survival],
 ) -> Iterator[MinimumGate]:
-    """What a model's figures are, and whether they reach the bounds."""
-    for one in bounds:
-        mean, times = means.get(one.metric), survival.get(one.metric)
-        value = _value(one, mean, times)
+    """The figures of the model `name`, and whether they reach the minima."""
+    for gate in minima:
+        mean, times = means.get(gate.metric), survival.get(gate.metric)
+        value = _value(gate, mean, times)
         yield MinimumGate(
             name=name,
-            gate=one.word,
-            minimum=one.minimum,
+            gate=gate.word,
+            minimum=gate.minimum,
             value=value,
-            reason=_reason(one, mean, times) if value is None else None,
-            passed=value is not None and value >= one.minimum,
+            reason=_reason(gate, mean, times) if value is None else None,
+            passed=value is not None and value >= gate.minimum,
         )
 
 
-def _value(bound: Bound, mean: Mean | None, times: Survival | None) -> float | None:
-    if bound.figure == "mean":
+def _value(gate: Minimum, mean: Mean | None, times: Survival | None) -> float | None:
+    if gate.figure == "mean":
         if mean is None:
             return None
-        return mean.low if bound.is_of_limit else mean.mean
+        return mean.low if gate.is_of_limit else mean.mean
     if times is None:
         return None
-    estimate = times.median if bound.figure == "median" else times.restricted_mean
-    return estimate.low if bound.is_of_limit else estimate.value
+    estimate = times.median if gate.figure == "median" else times.restricted_mean
+    return estimate.low if gate.is_of_limit else estimate.value
 
 
-def _reason(bound: Bound, mean: Mean | None, times: Survival | None) -> str:
-    """Why a figure is not known."""
-    found = mean if bound.figure == "mean" else times
-    if found is None or not found.n:
+def _reason(gate: Minimum, mean: Mean | None, times: Survival | None) -> str:
+    """Why a figure is unknown."""
+    figure = mean if gate.figure == "mean" else times
+    if figure is None or not figure.n:
         return "no complete run tells it"
-    if bound.is_of_limit and found.n_clusters < FEWEST:
+    if gate.is_of_limit and figure.n_clusters < FEWEST:
         return "one sample has no interval"
-    if times is not None and bound.figure != "mean" and not times.n_events:
+    if times is not None and gate.figure != "mean" and not times.n_events:
         return "no run saw the event"
-    if bound.is_of_limit:
+    if gate.is_of_limit:
         return "its interval has no lower limit"
     return "fewer than half of the runs saw the event"
 
 
 def missed_minima(gates: Iterable[MinimumGate]) -> list[str]:
-    """A sentence for each that was missed_minima."""
-    return [_sentence(one) for one in gates if not one.passed]
+    """A sentence for each gate that was missed."""
+    return [_missed_minimum(gate) for gate in gates if not gate.passed]
 
 
-def _sentence(one: MinimumGate) -> str:
-    what = f"{one.gate} of {one.name}"
-    if one.value is None:
-        return f"{what} is null ({one.reason}), so it does not reach {one.minimum:g}."
-    return f"{what} is {one.value:g}, which is {one.minimum - one.value:.4g} under {one.minimum:g}."
-
-
-# Gates on how far a contender may fall behind the baseline.
-
-LOW_OF_DROP = ".low"
+def _missed_minimum(gate: MinimumGate) -> str:
+    figure = f"{gate.gate} of {gate.name}"
+    if gate.value is None:
+        return f"{figure} is null ({gate.reason}), so it does not reach {gate.minimum:g}."
+    missing = gate.minimum - gate.value
+    return f"{figure} is {gate.value:g}, which is {missing:.4g} under {gate.minimum:g}."
 
 
 class MaxDrop(Struct, frozen=True, kw_only=True):
@@ -204,77 +205,80 @@ class MaxDrop(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def parse(cls, word: str) -> "MaxDrop | None":
+        """`None` if the word has another form."""
         gate = Gate.parse(word)
         if gate is None or gate.minimum < 0:
             return None
         return cls(
-            metric=gate.metric.removesuffix(LOW_OF_DROP),
+            metric=gate.metric.removesuffix(LOW),
             max_drop=gate.minimum,
-            is_of_limit=gate.metric.endswith(LOW_OF_DROP),
+            is_of_limit=gate.metric.endswith(LOW),
         )
 
 
 def drop_gates(
     drops: Sequence[MaxDrop], pairs: Iterable[ComparedPair], metrics: Sequence[MetricInfo]
 ) -> Iterator[DropGate]:
-    """Each pair against each bound; the second of a pair is the baseline."""
-    higher = {one.name: one.higher_is_better for one in metrics}
+    """Whether each pair keeps to each bound; the second of a pair is the baseline."""
+    higher_is_better = {metric.name: metric.higher_is_better for metric in metrics}
     for pair in pairs:
-        for one in drops:
-            found = pair.differences[one.metric]
-            drop = _drop(one, found, is_higher_better=higher[one.metric])
-            yield _gate(one, pair.first, drop, _drop_reason(found) if drop is None else None)
+        for bound in drops:
+            difference = pair.differences[bound.metric]
+            drop = _drop(bound, difference, higher_is_better=higher_is_better[bound.metric])
+            reason = _drop_reason(difference) if drop is None else None
+            yield _drop_gate(bound, pair.first, drop, reason)
 
 
 def drop_gates_of_failed(
     drops: Sequence[MaxDrop], failed: Iterable[FailedContender]
 ) -> Iterator[DropGate]:
-    """Each bound for what has no complete run, so that no drop of it is known."""
-    for gone in failed:
-        for one in drops:
-            yield _gate(one, gone.model, None, "no complete run tells it")
+    """The missed gates of models without a complete run."""
+    for contender in failed:
+        for bound in drops:
+            yield _drop_gate(bound, contender.model, None, "no complete run tells it")
 
 
-def _gate(one: MaxDrop, name: str, drop: float | None, reason: str | None) -> DropGate:
+def _drop_gate(bound: MaxDrop, name: str, drop: float | None, reason: str | None) -> DropGate:
     return DropGate(
         name=name,
-        metric=one.metric,
-        of="low" if one.is_of_limit else "mean",
-        max_drop=one.max_drop,
+        metric=bound.metric,
+        of="low" if bound.is_of_limit else "mean",
+        max_drop=bound.max_drop,
         drop=drop,
         reason=reason,
-        passed=drop is not None and drop <= one.max_drop,
+        passed=drop is not None and drop <= bound.max_drop,
     )
 
 
-def _drop_reason(found: Difference) -> str:
-    """Why a drop is not known."""
-    if not found.n:
+def _drop_reason(difference: Difference) -> str:
+    """Why a drop is unknown."""
+    if not difference.n:
         return "no pair of runs tells it"
-    if found.n_clusters < FEWEST:
+    if difference.n_clusters < FEWEST:
         return "one sample has no interval"
     return "its interval has no limit"
 
 
-def _drop(one: MaxDrop, found: Difference, *, is_higher_better: bool) -> float | None:
+def _drop(bound: MaxDrop, difference: Difference, *, higher_is_better: bool) -> float | None:
     """How much worse the first is; of an interval, its worse limit."""
-    limit = found.low if is_higher_better else found.high
-    difference = limit if one.is_of_limit else found.mean
-    if difference is None:
+    limit = difference.low if higher_is_better else difference.high
+    value = limit if bound.is_of_limit else difference.mean
+    if value is None:
         return None
-    # Of no difference there is no drop, rather than one of minus zero.
-    return 0.0 - difference if is_higher_better else difference
+    # Without a difference the drop is 0, and not minus 0.
+    return 0.0 - value if higher_is_better else value
 
 
 def missed_drops(gates: Iterable[DropGate]) -> list[str]:
-    """A sentence for each that was missed_drops."""
-    return [_drop_sentence(one) for one in gates if not one.passed]
+    """A sentence for each gate that was missed."""
+    return [_missed_drop(gate) for gate in gates if not gate.passed]
 
 
-def _drop_sentence(one: DropGate) -> str:
-    what = f"{one.metric}{LOW_OF_DROP if one.of == 'low' else ''} of {one.name}"
-    if one.drop is None:
+def _missed_drop(gate: DropGate) -> str:
+    figure = f"{gate.metric}{LOW if gate.of == 'low' else ''} of {gate.name}"
+    if gate.drop is None:
         return (
-            f"The drop of {what} is null ({one.reason}), so it does not keep to {one.max_drop:g}."
+            f"The drop of {figure} is null ({gate.reason}), so it does not keep to "
+            f"{gate.max_drop:g}."
         )
-    return f"{what} is {one.drop:.4g} worse than the baseline, over {one.max_drop:g}."
+    return f"{figure} is {gate.drop:.4g} worse than the baseline, over {gate.max_drop:g}."

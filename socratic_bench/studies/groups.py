@@ -1,188 +1,213 @@
-"""The runs by model, and by argument where several arguments have the model."""
+"""Which runs belong together: clusters and repeats, contenders, and pairs of runs."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any, Literal
 
 from msgspec import Struct
 
-from socratic_bench.errors import UsageError
-from socratic_bench.statistics.intervals import Clusters
-from socratic_bench.studies.rows import N_TURNS, StoredRun
+from socratic_bench.benchmarks import RunConfig
+from socratic_bench.settings import table
+from socratic_bench.statistics.bootstrap import Method
+from socratic_bench.studies.figures import Design
+from socratic_bench.studies.rows import N_TURNS, RunRow
+from socratic_bench.types import Json
 
-Runs = Sequence[StoredRun]
-ClusterOf = Callable[[StoredRun], Hashable]
-# By path, the values of each group.
+MODEL = "model"
+PROMPT = "prompt"
+PairedBy = Literal["repeat", "seed"]
+KindOf = Callable[[RunRow], Hashable]
+# Conditions in which groups differ: by path and group, the values.
 Unlike = Mapping[str, Mapping[str, Sequence[Any]]]
 
 
 class Group(Struct, frozen=True, kw_only=True):
-    """The runs that one name stands for."""
+    """The runs of a contender: a model, or a model in one argument if several have its runs."""
 
     name: str
     model: str
-    runs: tuple[StoredRun, ...]
+    runs: tuple[RunRow, ...]
     is_baseline: bool = False
 
 
-def groups_of(runs: Runs, baseline: str | None) -> list[Group]:
-    """In the order in which they were found."""
+class Pairing(Struct, frozen=True, kw_only=True):
+    """The pairs of two groups, each with its cluster."""
+
+    paired_by: PairedBy
+    pairs: tuple[tuple[Hashable, RunRow, RunRow], ...]
+    n_unpaired: int
+
+
+def design_of(runs: Sequence[RunRow], method: Method | None) -> Design:
+    """Runs are clustered by sample if there are several samples, or by their opening if not.
+
+    The plans of sweeps say whether there are several, so that failed cells change no cluster.
+    """
+    if len({run.sample for run in runs}) > 1 or has_several_samples(_plan_of(runs)):
+        return Design(cluster=_sample, opening=_opening, kind=kind_of(runs), method=method)
+    return Design(cluster=_opening, opening=_opening, kind=kind_of(runs), method=method)
+
+
+def _sample(run: RunRow) -> Hashable:
+    return run.sample
+
+
+def _opening(run: RunRow) -> Hashable:
+    return run.prompt
+
+
+def _plan_of(runs: Iterable[RunRow]) -> Mapping[str, Collection[Json]]:
+    """All values of each axis in the sweeps of the runs."""
+    plan: dict[str, dict[Json, None]] = defaultdict(dict)
+    for axes in {id(run.cell.plan): run.cell.plan for run in runs if run.cell}.values():
+        for name, values in axes.items():
+            plan[name].update(dict.fromkeys(values))
+    return plan
+
+
+def has_several_samples(plan: Mapping[str, Collection[Json]]) -> bool:
+    """Whether a plan has several values of what is played. Openings of one scenario are no samples."""
+    return any(len(values) > 1 for name, values in plan.items() if is_sample(name) and name != PROMPT)
+
+
+def is_sample(axis: str) -> bool:
+    """Whether an axis selects what is played, whatever the model."""
+    setting = table(RunConfig).get(axis)
+    return setting is not None and setting.setting.is_sample
+
+
+def kind_of(runs: Sequence[RunRow], unlike: Collection[str] = ()) -> KindOf:
+    """The function that gives the kind of each of the runs: runs of one sample, opening and kind
+    are repeats of each other, and can be paired.
+
+    The kind is the run's value on each axis that a sweep varies, and its conditions. The length may
+    depend on what was said, so it is no part of the kind; nor are conditions that are `unlike`.
+    """
+    treatments = _treatments(runs)
+    ignored = {*unlike, N_TURNS}
+
+    def kind(run: RunRow) -> Hashable:
+        values = tuple((name, _axis_value(run, name)) for name in treatments)
+        conditions = ((path, value) for path, value in run.conditions.items() if path not in ignored)
+        return values, tuple(sorted(conditions))
+
+    return kind
+
+
+def _treatments(runs: Sequence[RunRow]) -> tuple[str, ...]:
+    """The axes, beside samples and models, of which a sweep has several values, if they are known of
+    every run.
+    """
+    plans = {id(run.cell.plan): run.cell.plan for run in runs if run.cell}.values()
+    varied = dict.fromkeys(
+        name
+        for plan in plans
+        for name, values in plan.items()
+        if len(values) > 1 and name not in (MODEL, PROMPT) and not is_sample(name)
+    )
+    return tuple(name for name in varied if all(_has_axis(run, name) for run in runs))
+
+
+def _has_axis(run: RunRow, name: str) -> bool:
+    return name in (run.at("inputs") or {}) or bool(run.cell and name in run.cell.axes)
+
+
+def _axis_value(run: RunRow, name: str) -> Hashable:
+    """By its document, so that runs outside sweeps have one, too; else by its cell."""
+    inputs = run.at("inputs") or {}
+    value = inputs[name] if name in inputs or not run.cell else run.cell.axes.get(name)
+    return value if isinstance(value, Hashable) else repr(value)
+
+
+def group_by_model(runs: Sequence[RunRow], baseline: str | None = None) -> list[Group]:
+    """By model, and by argument if several arguments have a model; in the order of the runs."""
+    sources: dict[str, set[str]] = defaultdict(set)
+    for run in runs:
+        sources[run.model].add(run.source)
+    by_name: dict[str, list[RunRow]] = defaultdict(list)
+    for run in runs:
+        is_only = len(sources[run.model]) == 1
+        by_name[run.model if is_only else f"{run.model} ({run.source})"].append(run)
     return [
         Group(
             name=name,
-            model=some[0].keys.model,
-            runs=tuple(some),
-            is_baseline=some[0].source == baseline,
+            model=members[0].model,
+            runs=tuple(members),
+            is_baseline=members[0].source == baseline,
         )
-        for name, some in _by_name(runs).items()
+        for name, members in by_name.items()
     ]
 
 
-def _by_name(runs: Runs) -> Mapping[str, Runs]:
-    sources: dict[str, set[str]] = defaultdict(set)
-    for run in runs:
-        sources[run.keys.model].add(run.source)
-    found: dict[str, list[StoredRun]] = defaultdict(list)
-    for run in runs:
-        found[_name(run, sources)].append(run)
-    return found
-
-
-def _name(run: StoredRun, sources: Mapping[str, set[str]]) -> str:
-    model = run.keys.model
-    return model if len(sources[model]) == 1 else f"{model} ({run.source})"
-
-
-def twice(runs: Runs) -> Iterator[UsageError]:
-    """A mistake for each two arguments that have runs in common."""
-    seen: dict[str, str] = {}
-    common: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for run in runs:
-        before = seen.setdefault(run.keys.run_id, run.source)
-        if before != run.source:
-            common[before, run.source].append(run.keys.run_id)
-    for (one, other), run_ids in common.items():
-        what = run_ids[0] if len(run_ids) == 1 else f"{run_ids[0]} and {len(run_ids) - 1} more"
-        verb = "is" if len(run_ids) == 1 else "are"
-        yield UsageError([f"{what} {verb} in {one} and in {other}: a run is compared once."])
-
-
-def pairs_of(groups: Sequence[Group], failed: Collection[str]) -> list[tuple[Group, Group | None]]:
-    """Each with each; or, where there is a baseline, each with its runs of the same model, or with
-    the only model that it has. `failed` are models of which cells failed there.
+def pairs_of_groups(
+    groups: Sequence[Group], failed: Collection[str] = ()
+) -> list[tuple[Group, Group | None]]:
+    """Each with each; with a baseline, each with its runs of the same model, or of the only model
+    that it has. `failed` are the models of the baseline's failed cells.
     """
-    bases = [one for one in groups if one.is_baseline]
-    if not bases:
+    baselines = [group for group in groups if group.is_baseline]
+    if not baselines:
         return [*combinations(groups, 2)]
-    only = bases[0] if len({*failed, *(one.model for one in bases)}) == 1 else None
+    models = {*failed, *(group.model for group in baselines)}
+    only = baselines[0] if len(models) == 1 else None
     return [
-        (one, next((base for base in bases if base.model == one.model), only))
-        for one in groups
-        if not one.is_baseline
+        (group, next((base for base in baselines if base.model == group.model), only))
+        for group in groups
+        if not group.is_baseline
     ]
 
 
-def too_few(
-    groups: Sequence[Group], pairs: Sequence[tuple[Group, Group | None]]
-) -> Iterator[UsageError]:
-    """What has nothing to be compared with."""
-    if not pairs:
-        names = ", ".join(one.name for one in groups)
-        yield UsageError([f"There is nothing to compare {names} with."], hint=HINT)
-    for one, base in pairs:
-        if base is None:
-            yield UsageError([f"The baseline has no runs of {one.model}, but of others."])
+def pair_runs(
+    first: Group, second: Group, design: Design, kind: KindOf | None = None
+) -> Pairing:
+    """Pair runs of one sample, opening, kind and repeat, or seed if a run has no repeat. Several of
+    these are paired in the order in which they began. The kind is the design's, or the given one.
+    """
+    has_repeats = all(run.repeat is not None for run in (*first.runs, *second.runs))
+    by: PairedBy = "repeat" if has_repeats else "seed"
+    ours, theirs = (_by_place(group.runs, by, kind or design.kind) for group in (first, second))
+    pairs = tuple(
+        (design.cluster(run), run, theirs[place]) for place, run in ours.items() if place in theirs
+    )
+    n_unpaired = len(ours) + len(theirs) - 2 * len(pairs)
+    return Pairing(paired_by=by, pairs=pairs, n_unpaired=n_unpaired)
 
 
-HINT = "Give runs of two models, or two places that have runs of one."
+def _by_place(runs: Iterable[RunRow], by: PairedBy, kind: KindOf) -> Mapping[Hashable, RunRow]:
+    places: dict[Hashable, RunRow] = {}
+    n_seen: Counter[Hashable] = Counter()
+    for run in sorted(runs, key=lambda run: run.run_id):
+        place = (run.sample, run.prompt, kind(run), run.repeat if by == "repeat" else run.seed)
+        n_seen[place] += 1
+        places[place, n_seen[place]] = run
+    return places
 
 
-def differing(groups: Sequence[Group]) -> dict[str, dict[str, list[Any]]]:
-    """Conditions in which groups were not played alike: by path, the values of each group."""
-    found: dict[str, dict[str, list[Any]]] = {}
+def differing_conditions(groups: Sequence[Group]) -> dict[str, dict[str, list[Any]]]:
+    """Conditions in which groups differ: by path, the values of each group."""
+    unlike: dict[str, dict[str, list[Any]]] = {}
     for path in dict.fromkeys(
-        path for one in groups for run in one.runs for path in run.conditions
+        path for group in groups for run in group.runs for path in run.conditions
     ):
-        values = {one.name: _values(one, path) for one in groups}
-        if len({repr(some) for some in values.values() if some}) > 1:
-            found[path] = values
-    return found
+        values = {group.name: _values(group, path) for group in groups}
+        if len({repr(known) for known in values.values() if known}) > 1:
+            unlike[path] = values
+    return unlike
 
 
 def _values(group: Group, path: str) -> list[Any]:
-    """What is known of it, in order."""
     known = {run.conditions[path] for run in group.runs if path in run.conditions}
     return sorted(known, key=repr)
 
 
-def told(values: Mapping[str, Sequence[Any]]) -> str:
+def conditions_text(values: Mapping[str, Sequence[Any]]) -> str:
     """The values of a condition in words, group by group."""
     return "; ".join(
-        f"{', '.join(map(_shown, some)) or 'none'} of {name}" for name, some in values.items()
+        f"{', '.join(map(_value_text, known)) or 'none'} of {name}"
+        for name, known in values.items()
     )
 
 
-def _shown(value: object) -> str:
+def _value_text(value: object) -> str:
     return "null" if value is None else str(value)
-
-
-def clusters_by(runs: Runs) -> ClusterOf:
-    """Runs are clustered by what was played, or by their openings if all played the same."""
-    if len({run.sample for run in runs}) > 1:
-        return lambda run: run.sample
-    return lambda run: run.keys.prompt
-
-
-# Which run is compared with which: those of one sample, with one opening, in one repeat.
-
-
-class Pairing(Struct, frozen=True, kw_only=True):
-    """The pairs of two groups, each with the cluster that it counts to."""
-
-    paired_by: Literal["repeat", "seed"]
-    pairs: tuple[tuple[Hashable, StoredRun, StoredRun], ...]
-    n_unpaired: int
-
-    def differences(self, metric: str) -> Clusters:
-        """The first less the second where both are known, by cluster."""
-        found: dict[Hashable, list[float]] = {}
-        for cluster, first, second in self.pairs:
-            ours, theirs = first.values(metric, cluster), second.values(metric, cluster)
-            for key in (one for one in ours if one in theirs):
-                found.setdefault(key, []).append(ours[key] - theirs[key])
-        return [*found.values()]
-
-
-def paired(first: Group, second: Group, unlike: Collection[str], cluster_of: ClusterOf) -> Pairing:
-    """Conditions that are `unlike` tell no runs apart; others do, since a group may have several
-    values of one. Several runs of one kind are paired in the order in which they began.
-    """
-    runs = (*first.runs, *second.runs)
-    by: Literal["repeat", "seed"] = "seed" if any(run.repeat is None for run in runs) else "repeat"
-    ours, theirs = (_by_kind(one.runs, by, unlike) for one in (first, second))
-    both = [(cluster_of(ours[kind]), ours[kind], theirs[kind]) for kind in ours if kind in theirs]
-    n_unpaired = len(ours) + len(theirs) - 2 * len(both)
-    return Pairing(paired_by=by, pairs=tuple(both), n_unpaired=n_unpaired)
-
-
-def _by_kind(
-    runs: Iterable[StoredRun], by: str, unlike: Collection[str]
-) -> dict[Hashable, StoredRun]:
-    found: dict[Hashable, StoredRun] = {}
-    seen: Counter[Hashable] = Counter()
-    for run in sorted(runs, key=lambda one: one.keys.run_id):
-        repeat = run.repeat if by == "repeat" else run.keys.seed
-        kind = (run.sample, kind_of(run, unlike), repeat)
-        seen[kind] += 1
-        found[kind, seen[kind]] = run
-    return found
-
-
-def kind_of(run: StoredRun, unlike: Collection[str] = ()) -> tuple[Hashable, Hashable]:
-    """Runs of one sample and kind, which is how they began and all else, are repeats. What a run's
-    length was may depend on what it said, so that is no part of it, and nor is what is `unlike`.
-    """
-    alike = {path: run.conditions[path] for path in run.conditions if path not in unlike}
-    alike.pop(N_TURNS, None)
-    return run.keys.prompt, tuple(sorted(alike.items()))

@@ -1,34 +1,42 @@
-"""Where compared runs come from: files, folders, prefixes of buckets, and sweeps in either."""
+"""Where stored runs are: files, folders, prefixes of buckets, and sweeps in these."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
-from socratic_bench.documents.sweep import CellRow, SweepFile
+from socratic_bench.documents.sweep import CellRow
 from socratic_bench.errors import UsageError
 from socratic_bench.settings import MAX_STORED_BYTES, S3, read_bounded
-from socratic_bench.storage.stores import ListedStore, store_at
-from socratic_bench.studies.index import CellIndex, begun_sweeps, curated_bodies
-from socratic_bench.studies.rows import COMPLETE_IT
-from socratic_bench.studies.sweep.grid import run_ids_begin_with
+from socratic_bench.storage.keys import RunKeys
+from socratic_bench.storage.stores import ListedFolder, ListedStore, store_at
+from socratic_bench.studies.index import (
+    CURATED,
+    CellIndex,
+    begun_sweeps,
+    curated_bodies,
+    plan_of,
+    run_ids_begin_with,
+)
+from socratic_bench.studies.rows import COMPLETE_IT, SweepCell
 
 SWEEPS = "/sweeps/"
-RUNS = "raw/runs/"
+RAW = "raw/runs/"
 ALL_RUNS = "run-"
 WHAT_HOLDS_RUNS = "Name a run's or a sweep's document, an output folder, or s3://BUCKET/PREFIX."
 
 
-class Found(Struct, frozen=True, kw_only=True):
-    """A run's document as it is stored, where it stands, and its repeat if it is of a sweep;
-    `store` is where it was found, `None` of a document that was given by itself.
+class FoundRun(Struct, frozen=True, kw_only=True):
+    """The stored document of a run, where it is, and its place in its sweep, if it is of one.
+
+    `store` is where it was found; `None` for a document that was named by itself.
     """
 
     name: str
     body: bytes
-    repeat: int | None = None
+    cell: SweepCell | None = None
     store: ListedStore | None = None
 
 
@@ -39,23 +47,29 @@ class Place(Struct, frozen=True):
     sweep_id: str | None = None
 
 
-def found_at(argument: str, region: Callable[[], str]) -> list[Found]:
-    """The complete runs that an argument names; `region` is that of buckets.
+class FoundRuns(Struct, frozen=True):
+    """The complete runs that an argument names, and the failed cells of its sweeps."""
+
+    runs: list[FoundRun]
+    failed: list[CellRow]
+
+
+def find_runs(argument: str, region: Callable[[], str]) -> FoundRuns:
+    """The runs that an argument names; `region` is that of buckets.
 
     Raises `UsageError` if there are none, `ArtifactError` if a store cannot be read.
     """
-    named = _named(argument)
-    return [named] if isinstance(named, Found) else [*_of_place(named, region, argument)]
-
-
-def _named(argument: str) -> Place | Found:
     if not argument.startswith(S3) and Path(argument).is_file():
-        return _of_file(argument)
-    return _place(argument)
+        place = _open_file(argument)
+    else:
+        place = _open_place(argument)
+    if isinstance(place, FoundRun):
+        return FoundRuns([place], [])
+    return _find_in(place, region, argument)
 
 
-def _of_file(path: str) -> Place | Found:
-    """The one run whose document it is, or where the runs of the sweep are whose document it is."""
+def _open_file(path: str) -> Place | FoundRun:
+    """The run whose document it is, or where the runs are of the sweep whose document it is."""
     try:
         body = read_bounded(path, bound=MAX_STORED_BYTES)
         document = json.loads(body)
@@ -64,62 +78,78 @@ def _of_file(path: str) -> Place | Found:
     except (ValueError, RecursionError) as error:
         raise UsageError([f"{path} is no JSON document."], hint=WHAT_HOLDS_RUNS) from error
     if isinstance(document, dict) and document.get("kind") == "sweep":
-        return _of_sweep_document(document, path)
-    return Found(name=path, body=body)
+        return _open_sweep_document(document, path)
+    return FoundRun(name=path, body=body)
 
 
-def _of_sweep_document(document: Mapping[str, Any], path: str) -> Place:
-    """The folder where it is still there, else the bucket."""
-    kept = (document.get("output_artifacts"), document.get("s3_artifacts"))
-    roots = [str(one.get("runs")).removesuffix(RUNS) for one in kept if isinstance(one, dict)]
-    there = [root for root in roots if root.startswith(S3) or Path(root).is_dir()]
-    if not there:
+def _open_sweep_document(document: Mapping[str, Any], path: str) -> Place:
+    """The folder if it still exists, else the bucket."""
+    artifacts = (document.get("output_artifacts"), document.get("s3_artifacts"))
+    roots = [str(place.get("runs")).removesuffix(RAW) for place in artifacts if isinstance(place, dict)]
+    existing = [root for root in roots if root.startswith(S3) or Path(root).is_dir()]
+    if not existing:
         raise UsageError([f"{path}: the runs of this sweep are not where it says any more."])
-    return Place(there[0].rstrip("/"), str(document.get("sweep_id")))
+    return Place(existing[0].rstrip("/"), str(document.get("sweep_id")))
 
 
-def _place(argument: str) -> Place:
+def _open_place(argument: str) -> Place:
     if not argument.strip():
         raise UsageError(["An argument is empty: name a file, a folder or a prefix of a bucket."])
     if argument.startswith(S3) and not argument.removeprefix(S3).strip("/"):
         raise UsageError([f"{argument} names no bucket: write s3://BUCKET/PREFIX."])
-    root, found, sweep_id = argument.rstrip("/").rpartition(SWEEPS)
-    if found and sweep_id.startswith("sweep-"):
+    root, is_sweep, sweep_id = argument.rstrip("/").rpartition(SWEEPS)
+    if is_sweep and sweep_id.startswith("sweep-"):
         return Place(root, sweep_id)
     if not argument.startswith(S3) and not Path(argument).is_dir():
         raise UsageError([f"There is no file or folder {argument}."], hint=WHAT_HOLDS_RUNS)
     return Place(argument.rstrip("/") or argument)
 
 
-def _of_place(place: Place, region: Callable[[], str], shown: str) -> Iterator[Found]:
-    store, sweeps = _sweeps_of(place, region)
-    if place.sweep_id is not None and not sweeps:
-        raise UsageError([f"{shown}: there is no {place.sweep_id} in {place.root}."])
-    repeats = {row.run_id: row.repeat for one in sweeps for row in _rows(store, one)}
-    start = ALL_RUNS if place.sweep_id is None else run_ids_begin_with(sweeps[0])
-    n_found = 0
-    for name, body in curated_bodies(store, start, lambda _: True):
-        n_found += 1
-        where = store.location(f"curated/runs/{name}.json")
-        yield Found(name=where, body=body, repeat=repeats.get(name), store=store)
-    if not n_found:
-        raise UsageError([f"{shown} has no complete run (curated/runs/*.json)."], hint=COMPLETE_IT)
-
-
-def failed_cells_at(argument: str, region: Callable[[], str]) -> list[CellRow]:
-    """The cells of an argument's sweeps that could not be played to their end."""
-    named = _named(argument)
-    if isinstance(named, Found):
-        return []
-    store, sweeps = _sweeps_of(named, region)
-    rows = [row for one in sweeps for row in _rows(store, one)]
-    return [row for row in rows if row.status != "completed"]
-
-
-def _sweeps_of(place: Place, region: Callable[[], str]) -> tuple[ListedStore, list[SweepFile]]:
+def _find_in(place: Place, region: Callable[[], str], argument: str) -> FoundRuns:
     store = store_at(place.root, region)
-    return store, [one for one in begun_sweeps(store) if place.sweep_id in (None, one.sweep_id)]
+    sweeps = [sweep for sweep in begun_sweeps(store) if place.sweep_id in (None, sweep.sweep_id)]
+    if place.sweep_id is not None and not sweeps:
+        raise UsageError([f"{argument}: there is no {place.sweep_id} in {place.root}."])
+    cells: dict[str, SweepCell] = {}
+    failed: list[CellRow] = []
+    for sweep in sweeps:
+        rows = CellIndex(store, sweep.sweep_id, notice=lambda _: None).rows().values()
+        plan = plan_of(sweep, rows)
+        for row in rows:
+            cells[row.run_id] = SweepCell(axes=row.axes, repeat=row.repeat, plan=plan)
+        failed += [row for row in rows if row.status != "completed"]
+    beginning = ALL_RUNS if place.sweep_id is None else run_ids_begin_with(sweeps[0])
+    runs = [
+        FoundRun(
+            name=store.location(f"{CURATED}{run_id}.json"),
+            body=body,
+            cell=cells.get(run_id),
+            store=store,
+        )
+        for run_id, body in curated_bodies(store, beginning, lambda _: True)
+    ]
+    if not runs:
+        sentence = f"{argument} has no complete run (curated/runs/*.json)."
+        raise UsageError([sentence], hint=COMPLETE_IT)
+    return FoundRuns(runs, failed)
 
 
-def _rows(store: ListedStore, sweep: SweepFile) -> Iterable[CellRow]:
-    return CellIndex(store, sweep.sweep_id, notice=lambda _: None).rows().values()
+def folder_of(document: Mapping[str, Any]) -> ListedStore | None:
+    """The folder where a run's document says that the run is; `None` if it is not there."""
+    root = next((root for root in _roots(document) if not root.startswith(S3)), None)
+    return ListedFolder(root) if root and Path(root).is_dir() else None
+
+
+def store_of(document: Mapping[str, Any], region: Callable[[], str]) -> ListedStore | None:
+    """Where a run's document says that the run is: the folder if it still exists, or the bucket."""
+    for root in _roots(document):
+        if root.startswith(S3) or Path(root).is_dir():
+            return store_at(root, region)
+    return None
+
+
+def _roots(document: Mapping[str, Any]) -> Iterator[str]:
+    ending = RunKeys(str(document.get("run_id"))).raw
+    for artifacts in (document.get("output_artifacts"), document.get("s3_artifacts")):
+        if raw := str((artifacts or {}).get("raw") or ""):
+            yield raw.removesuffix(ending).rstrip("/")

@@ -1,208 +1,221 @@
-"""What the arguments of a comparison name: runs, cells that failed, and all that is wrong."""
+"""Reads the runs that arguments name: their documents alone, or with the files of their turns."""
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import orjson
 from msgspec import Struct
 from msgspec.structs import replace
 
-from socratic_bench.benchmarks import load_benchmark
-from socratic_bench.documents.encoding import read
-from socratic_bench.errors import UsageError
+from socratic_bench.documents.encoding import loaded, read, read_value
+from socratic_bench.documents.files import JudgeFile, TurnFile
+from socratic_bench.documents.sweep import CellRow
+from socratic_bench.errors import Mistakes, UsageError
 from socratic_bench.ports.benchmark import Benchmark
-from socratic_bench.settings import S3
 from socratic_bench.storage.keys import JUDGING_FILE, RunKeys
-from socratic_bench.storage.stores import ListedStore, store_at
-from socratic_bench.studies.places import Found, failed_cells_at, found_at
+from socratic_bench.storage.stores import ListedStore
+from socratic_bench.studies.places import FoundRun, find_runs, folder_of, store_of
 from socratic_bench.studies.rows import (
-    StoredRun,
-    benchmark_at,
+    Document,
+    Files,
+    RunRow,
     benchmark_of,
-    known_benchmark,
-    read_run,
+    read_document,
+    run_row,
     validate_run,
 )
 
-# What an argument stands for, beside the argument.
-_Named = tuple[str, Found]
-
-
-class FailedCells(Struct, frozen=True, kw_only=True):
-    """How many cells of a model's in an argument's sweeps were not played to their end."""
-
-    model: str
-    source: str
-    n: int
-
-
-class LoadedRuns(Struct, frozen=True, kw_only=True):
-    """`benchmark` is `None` if no run says which it is."""
-
-    benchmark: Benchmark | None
-    runs: Sequence[StoredRun]
-    failed: Sequence[FailedCells]
-    mistakes: Sequence[UsageError]
-
-
-def read_runs(
-    arguments: Sequence[str], region: Callable[[], str], judging: str | None = None
-) -> LoadedRuns:
-    """With the verdicts of a `judging` in place of the first, if one is named. Raises
-    `ArtifactError` if a store cannot be read_runs.
-    """
-    mistakes = [*_twice(arguments)]
-    found: list[tuple[str, Found]] = []
-    failed: Counter[tuple[str, str]] = Counter()
-    for argument in dict.fromkeys(arguments):
-        try:
-            found += [(argument, one) for one in runs_at(argument, region, judging)]
-            failed.update((row.model, argument) for row in failed_cells_at(argument, region))
-        except UsageError as error:
-            mistakes.append(error)
-    benchmark, complete = _benchmark(found, mistakes)
-    return LoadedRuns(
-        benchmark=benchmark,
-        runs=[*_runs(complete, benchmark, mistakes)] if benchmark else [],
-        failed=[
-            FailedCells(model=model, source=source, n=n) for (model, source), n in failed.items()
-        ],
-        mistakes=mistakes,
-    )
-
-
-def together(mistakes: Sequence[UsageError]) -> UsageError:
-    """One error with what all of them say."""
-    error = UsageError([sentence for mistake in mistakes for sentence in mistake.sentences])
-    error.hints = tuple(dict.fromkeys(hint for one in mistakes for hint in one.hints))
-    return error
-
-
-def _twice(arguments: Iterable[str]) -> Iterator[UsageError]:
-    for argument, n in Counter(arguments).items():
-        if n > 1:
-            yield UsageError([f"{argument} is named twice: name it once."])
-
-
-def _benchmark(
-    found: Sequence[_Named], mistakes: list[UsageError]
-) -> tuple[Benchmark | None, Sequence[_Named]]:
-    """The one that all runs are of, and those that are complete."""
-    places: dict[str, str] = {}
-    complete: list[_Named] = []
-    for argument, one in found:
-        try:
-            places.setdefault(benchmark_of(one.body, one.name), one.name)
-            complete.append((argument, one))
-        except UsageError as error:
-            mistakes.append(error)
-    if len(places) > 1:
-        told = ", ".join(f"{name} ({where})" for name, where in sorted(places.items()))
-        mistakes.append(UsageError([f"Runs of several benchmarks cannot be compared: {told}."]))
-    if len(places) != 1:
-        return None, complete
-    ((name, where),) = places.items()
-    try:
-        return known_benchmark(name, where), complete
-    except UsageError as error:
-        mistakes.append(error)
-        return None, complete
-
-
-def _runs(
-    complete: Sequence[_Named], benchmark: Benchmark, mistakes: list[UsageError]
-) -> Iterator[StoredRun]:
-    """Those without a mistake in them."""
-    for argument, one in complete:
-        try:
-            yield read_run(one.body, one.name, argument, benchmark, one.repeat)
-        except UsageError as error:
-            mistakes.append(error)
-
-
-# Stored runs with the verdicts of a named judging in place of the first: the reader of them.
-
-# What a judging says nothing of: how the run was played, where it is, and what that took.
-_OF_THE_RUN = (
+N_READERS = 16
+# The files of a run's turns and verdicts, by how their names begin.
+_FILE_TYPES: Mapping[str, type[Struct]] = {"turn_": TurnFile, "judge_": JudgeFile}
+# Keys of a run that new verdicts do not replace: how it was played, where it is, what it took.
+_KEYS_OF_RUN = (
     *("kind", "schema_version", "run_id", "status", "benchmark", "model", "prompt", "n_turns"),
     *("turns", "items", "s3_artifacts", "output_artifacts", "timestamps", "usage", "cost"),
     *("latency", "end_reason", "seed", "inputs", "journal", "notices", "error"),
 )
-# Of what was asked for, and of a turn, what a judging does say.
-_OF_JUDGING = ("judge_context",)
-_OF_VERDICTS = ("score", "scores", "votes", "events", "quotes", "unquoted", "unjudged_reason")
+# Keys of its inputs and of a turn that they do replace.
+_INPUTS_OF_VERDICTS = ("judge_context",)
+_KEYS_OF_VERDICTS = ("score", "scores", "votes", "events", "quotes", "unquoted", "unjudged_reason")
 
 
-def runs_at(argument: str, region: Callable[[], str], judging: str | None) -> list[Found]:
-    """Those of `found_at`, each by the verdicts of a `judging` if one is named."""
-    found = found_at(argument, region)
-    return [judged_by(one, judging, region) for one in found] if judging else found
+class FailedCell(Struct, frozen=True):
+    """A cell of a sweep without a complete run, and the argument that names the sweep."""
+
+    source: str
+    row: CellRow
 
 
-def judged_by(found: Found, name: str, region: Callable[[], str]) -> Found:
-    """The same run with the verdicts, and so the figures, of the judging `name`; `region` is that
-    of buckets.
+class StoredRuns(Struct, frozen=True, kw_only=True):
+    """The complete runs that arguments name, each once, and failed cells of their sweeps.
 
-    Raises `UsageError` if the run has none of that name, and `ArtifactError` for a store.
+    `benchmark` is `None` if it is unknown, or if there are several; then there are no runs.
     """
-    benchmark, document = benchmark_at(found.body, found.name), orjson.loads(found.body)
-    validate_run(document, benchmark, found.name)
-    run_id = str(document.get("run_id"))
-    store = found.store or own_store(document, region)
+
+    benchmark: Benchmark | None
+    runs: Sequence[RunRow]
+    failed: Sequence[FailedCell]
+
+
+def read_runs(
+    arguments: Sequence[str],
+    region: Callable[[], str],
+    mistakes: Mistakes,
+    *,
+    judging: str | None = None,
+    has_files: bool = False,
+) -> StoredRuns:
+    """Read every run that the arguments name, with the files of turns and verdicts if `has_files`.
+    A run that is named several times belongs to the first argument that names it. With a `judging`,
+    its verdicts replace the first ones. What is wrong is added to `mistakes`.
+
+    Raises `ArtifactError` if a store cannot be read.
+    """
+    runs: list[tuple[str, FoundRun, Document]] = []
+    failed: dict[str, FailedCell] = {}
+    for argument in dict.fromkeys(arguments):
+        with mistakes:
+            found = find_runs(argument, region)
+            for row in found.failed:
+                failed.setdefault(row.run_id, FailedCell(argument, row))
+            for run in found.runs:
+                with mistakes:
+                    runs.append((argument, run, read_document(run.body, run.name)))
+    unique: dict[str, tuple[str, FoundRun, Document]] = {}
+    for entry in runs:
+        unique.setdefault(entry[2]["run_id"], entry)
+    benchmark = None
+    with mistakes:
+        benchmark = _common_benchmark([*unique.values()])
+
+    def read_row(argument: str, run: FoundRun, document: Document) -> RunRow:
+        return _read_row(argument, run, document, region, judging, has_files=has_files)
+
+    rows: list[RunRow] = []
+    if benchmark:
+        with ThreadPoolExecutor(N_READERS, thread_name_prefix="reading") as pool:
+            for future in [pool.submit(read_row, *entry) for entry in unique.values()]:
+                with mistakes:
+                    rows.append(future.result())
+    return StoredRuns(
+        benchmark=benchmark,
+        runs=rows,
+        failed=[cell for run_id, cell in failed.items() if run_id not in unique],
+    )
+
+
+def _common_benchmark(runs: Sequence[tuple[str, FoundRun, Document]]) -> Benchmark | None:
+    """Raises `UsageError` if there are several, or if it is unknown."""
+    places: dict[str, tuple[FoundRun, Document]] = {}
+    for _, run, document in runs:
+        places.setdefault(document["benchmark"], (run, document))
+    if len(places) > 1:
+        listed = ", ".join(f"{name} ({run.name})" for name, (run, _) in sorted(places.items()))
+        raise UsageError(
+            [f"Runs of several benchmarks cannot be read together: {listed}."],
+            hint="Name runs of one benchmark: their documents, or a sweep (DIR/sweeps/SWEEP_ID).",
+        )
+    for run, document in places.values():
+        return benchmark_of(document, run.name)
+    return None
+
+
+def read_run(
+    run: FoundRun, region: Callable[[], str], *, argument: str = "", judging: str | None = None
+) -> RunRow:
+    """One run with the files of its turns. Raises `UsageError` if it is not complete."""
+    document = read_document(run.body, run.name)
+    return _read_row(argument, run, document, region, judging, has_files=True)
+
+
+def _read_row(
+    argument: str,
+    run: FoundRun,
+    document: Document,
+    region: Callable[[], str],
+    judging: str | None,
+    *,
+    has_files: bool,
+) -> RunRow:
+    benchmark = benchmark_of(document, run.name)
+    validate_run(document, benchmark, run.name)
+    if judging:
+        document = judged_by(judging, run, document, region)
+    files: Files = {}
+    if has_files:
+        files = _read_files(run.store or folder_of(document), document, benchmark, judging)
+    return run_row(document, benchmark, source=argument, cell=run.cell, files=files)
+
+
+def _read_files(
+    store: ListedStore | None, document: Document, benchmark: Benchmark, judging: str | None
+) -> Files:
+    """The files of a run's verdicts, and of its turns if prompts are there alone, by name."""
     if store is None:
-        raise UsageError([f"{found.name}: no store keeps this run, and so none its judgings."])
+        return {}
+    keys = RunKeys(document["run_id"])
+    files = dict(_read_folder(store, keys.judgings(judging) if judging else keys.raw, "judge_"))
+    if benchmark.views.said is None:
+        files |= _read_folder(store, keys.raw, "turn_")
+    return files
+
+
+def _read_folder(store: ListedStore, folder: str, beginning: str) -> Iterator[tuple[str, Document]]:
+    """Raises `UsageError` for a file that is broken."""
+    for key in store.keys(f"{folder}{beginning}"):
+        body = store.get(key)
+        if body is not None:
+            values = loaded(body, key)
+            read_value(values, _FILE_TYPES[beginning], key)
+            yield key.removeprefix(folder), values
+
+
+def judged_by(
+    name: str, run: FoundRun, document: Document, region: Callable[[], str]
+) -> Document:
+    """The document of a run with the verdicts, and so the figures, of the judging `name`.
+
+    Raises `UsageError` if the run has no such judging, and `ArtifactError` for a store.
+    """
+    benchmark = benchmark_of(document, run.name)
+    store = run.store or store_of(document, region)
+    if store is None:
+        raise UsageError([f"{run.name}: no store keeps this run, and so none its judgings."])
+    run_id = str(document["run_id"])
     key = f"{RunKeys(run_id).judgings(name)}{JUDGING_FILE}"
     body = store.get(key)
     if body is None:
-        raise UsageError([f"{found.name} has no judging {name}{_others(store, run_id)}."])
+        names = ", ".join(sorted(store.folders(RunKeys(run_id).judgings())))
+        others = f"; it has {names}" if names else ", and no other"
+        raise UsageError([f"{run.name} has no judging {name}{others}."])
     judging = read(body, dict[str, Any], key)
     validate_run(judging, benchmark, key)
-    return replace(found, body=orjson.dumps(overlaid(document, judging)))
+    return overlaid(document, judging, benchmark)
 
 
-def overlaid(document: Mapping[str, Any], judging: Mapping[str, Any]) -> dict[str, Any]:
-    """A run's document with all that follows from verdicts taken from a judging's."""
-    # What stands under an actor's name is of how the run was played, too.
-    actors = {one.name for one in load_benchmark(document["benchmark"]).parts.actors}
-    kept = {*_OF_THE_RUN, *actors}
+def overlaid(document: Document, judging: Document, benchmark: Benchmark) -> Document:
+    """A run's document with everything that follows from verdicts replaced by a judging's."""
+    actors = {actor.name for actor in benchmark.parts.actors}  # the keys of actors are the run's
+    kept = {*_KEYS_OF_RUN, *actors}
     verdicts = {entry["turn"]: entry for entry in judging["turns"]}
-    flat = {name for entry in judging["turns"] for name in entry.get("scores") or ()}
-    of_verdicts = {*_OF_VERDICTS, *flat}
+    flat_scores = {name for entry in judging["turns"] for name in entry.get("scores") or ()}
+    replaced = {*_KEYS_OF_VERDICTS, *flat_scores}
     return {
         **document,
         **{key: value for key, value in judging.items() if key not in kept},
         "inputs": {
             **(document.get("inputs") or {}),
-            **_among(judging.get("inputs") or {}, _OF_JUDGING),
+            **_subset(judging.get("inputs") or {}, _INPUTS_OF_VERDICTS),
         },
         "turns": [
             {
-                **{key: value for key, value in entry.items() if key not in of_verdicts},
-                **_among(verdicts.get(entry["turn"], {}), of_verdicts),
+                **{key: value for key, value in entry.items() if key not in replaced},
+                **_subset(verdicts.get(entry["turn"], {}), replaced),
             }
             for entry in document["turns"]
         ],
     }
 
 
-def _among(entry: Mapping[str, Any], keys: Collection[str]) -> dict[str, Any]:
+def _subset(entry: Document, keys: Collection[str]) -> dict[str, Any]:
     return {key: value for key, value in entry.items() if key in keys}
-
-
-def own_store(document: Mapping[str, Any], region: Callable[[], str]) -> ListedStore | None:
-    """Where a run's document says that it is kept: the folder if it is still there."""
-    ending = RunKeys(str(document.get("run_id"))).raw
-    for kept in (document.get("output_artifacts"), document.get("s3_artifacts")):
-        raw = str((kept or {}).get("raw") or "")
-        root = raw.removesuffix(ending).rstrip("/")
-        if raw and (root.startswith(S3) or Path(root).is_dir()):
-            return store_at(root, region)
-    return None
-
-
-def _others(store: ListedStore, run_id: str) -> str:
-    """The names of a run's judgings, complete or not."""
-    names = sorted(store.folders(RunKeys(run_id).judgings()))
-    return f"; it has {', '.join(names)}" if names else ", and no other"

@@ -1,12 +1,12 @@
-"""A complete run as a comparison needs it, by its curated file or its document."""
+"""A complete run as a row: what figures, comparisons, reports and labels need of its document."""
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from math import fsum
 from typing import Any
 
 import msgspec
-from msgspec import Struct, defstruct, field
+from msgspec import Struct, defstruct
 
 from socratic_bench.benchmarks import RunConfig, load_benchmark
 from socratic_bench.concurrency import convert
@@ -18,23 +18,109 @@ from socratic_bench.ports.benchmark import Benchmark, MetricInfo
 from socratic_bench.ports.parts import Part, Parts, Views
 from socratic_bench.runs.gates import metric_at
 from socratic_bench.statistics.survival import Time
+from socratic_bench.studies.figures import RunFigures
+from socratic_bench.turns import Measure
+from socratic_bench.types import Json
 
-JUDGES = "judge.model"
-TEMPERATURE = "judge.temperature"
+Scores = Mapping[str, float | None]
+Document = Mapping[str, Any]
+Files = Mapping[str, Document]
+
 N_TURNS = "n_turns"
+LONGEST_NAME = 80
+MEDIAN = "median"
 COMPLETE_IT = "One that was cut short counts once it is complete: socratic-runner resume."
-# How several verdicts become one.
-JURY_SETTINGS = ("samples", "quorum", "rule")
-RUBRIC, RUBRIC_TEXT = "judge.rubric", "judge.rubric_sha256"
+_NOT_IN_ROWS = ("turns", "journal")
 
 
-class ScoredTurn(Struct, frozen=True, kw_only=True):
-    turn: int
+class SweepCell(Struct, frozen=True, kw_only=True):
+    """The place of a run in its sweep: `axes` are its own values, `plan` all values of each axis."""
+
+    axes: Mapping[str, Json]
+    repeat: int
+    plan: Mapping[str, Sequence[Json]]
+
+
+class VerdictRow(Struct, frozen=True, kw_only=True):
+    """A juror's verdict on one turn. `score` is the sum of `scores`, `None` if the turn is unjudged
+    for `unjudged_reason`. `rationale` is by score, empty if no verdict files are read.
+    """
+
+    juror: str
     score: float | None
+    scores: Scores
+    rationale: Mapping[str, str | None] = {}
+    events: Mapping[str, str] | None = None
+    quotes: Mapping[str, str | None] | None = None
+    unjudged_reason: str | None = None
 
 
-class RunKeys(Struct, frozen=True, kw_only=True):
-    """The keys that every run's document has."""
+class TurnRow(Struct, frozen=True, kw_only=True):
+    """One turn. `said` is the prompt of the model under test, `reply` its answer; `own` has the
+    benchmark's own keys. Times are milliseconds of the request that answered.
+    """
+
+    turn: int
+    said: str | None
+    reply: str
+    score: float | None
+    scores: Scores
+    events: Mapping[str, str] | None
+    quotes: Mapping[str, str | None] | None
+    heuristics: Mapping[str, Measure]
+    own: Mapping[str, Json]
+    unjudged_reason: str | None
+    is_replayed: bool
+    outcome: str
+    stop_reason: str
+    ttft_ms: float | None
+    latency_ms: float | None
+    output_tokens_per_s: float | None
+    verdicts: tuple[VerdictRow, ...] = ()
+
+
+class RunRow(RunFigures, frozen=True, kw_only=True):
+    """A complete run.
+
+    Attributes:
+        source: the argument that named it.
+        sample: what was played, by the benchmark's own keys.
+        conditions: what must be alike in runs that are compared, by path.
+        turns: with prompts and reasons where the files of turns and verdicts are read.
+        document: its document without turns and journal.
+        cell: its place in its sweep, if it is of one.
+    """
+
+    run_id: str
+    source: str
+    model: str
+    prompt: str | None
+    seed: int | None
+    n_turns: int
+    sample: tuple[Any, ...]
+    conditions: Mapping[str, Any]
+    turns: tuple[TurnRow, ...]
+    document: Document
+    cell: SweepCell | None = None
+
+    @property
+    def sample_name(self) -> str:
+        """The benchmark's own names of what was played, or else the beginning of its prompt."""
+        names = [str(name) for name in self.sample if name is not None]
+        return " ".join(names) or (self.prompt or "")[:LONGEST_NAME]
+
+    @property
+    def repeat(self) -> int | None:
+        """Its number among the repeats of its cell; `None` outside sweeps."""
+        return self.cell.repeat if self.cell else None
+
+    def at(self, path: str) -> Any:  # noqa: ANN401 -- any value of a document
+        """The value at a dotted path of the document; `None` if there is none."""
+        return value_at(self.document, path)
+
+
+class _RunKeys(Struct, frozen=True, kw_only=True):
+    """The keys without which a document is no complete run's."""
 
     kind: str
     run_id: str
@@ -45,209 +131,231 @@ class RunKeys(Struct, frozen=True, kw_only=True):
     n_turns: int
     end_reason: str
     metrics: dict[str, Any]
-    turns: list[ScoredTurn]
+    turns: list[Any]
     seed: int | None = None
 
 
-class StoredRun(Struct, frozen=True, kw_only=True):
-    """`sample` is what was played, by the benchmark's own keys, `conditions` what must be alike in
-    runs that are compared, by path; `times` are the metrics that are times until an event, as far
-    as they are known; `judge_variance` is what the judge's own scatter adds to metrics; `repeat` is
-    that of the sweep which it is of. `parts` has metrics of a run of many items by what these are
-    of.
+def read_document(body: bytes, name: str) -> Document:
+    """The document of a complete run in the file `name`; its values are yet to be validated.
+
+    Raises `UsageError` if it is something else.
     """
-
-    keys: RunKeys
-    source: str
-    sample: tuple[Any, ...]
-    conditions: Mapping[str, Any]
-    metrics: Mapping[str, float | None]
-    times: Mapping[str, Time]
-    judge_variance: Mapping[str, float] = {}
-    repeat: int | None = None
-    parts: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-
-    def values(self, metric: str, cluster: Hashable) -> Mapping[Hashable, float]:
-        """A metric, where it is known, by what it is clustered by: its parts, or else the run's own
-        `cluster`.
-        """
-        if parts := self.parts.get(metric):
-            return {(self.sample, name): value for name, value in parts.items()}
-        value = self.metrics[metric]
-        return {} if value is None else {cluster: value}
-
-
-def benchmark_of(body: bytes, name: str) -> str:
-    """Which benchmark a document is of. Raises `UsageError` if it is no complete run's."""
-    return _keys(_loaded(body, name), name).benchmark
-
-
-def benchmark_at(body: bytes, name: str) -> Benchmark:
-    """The same benchmark itself. Raises `UsageError` if there is none of that name, too."""
-    return known_benchmark(benchmark_of(body, name), name)
-
-
-def known_benchmark(benchmark: str, name: str) -> Benchmark:
-    """Raises `UsageError` with the `name` of the file that says it is of this benchmark."""
+    document = loaded(body, name)
+    document = document if isinstance(document, dict) else {}
     try:
-        return load_benchmark(benchmark)
-    except UsageError as error:
-        raise UsageError([f"{name}: benchmark: {said}" for said in error.problems]) from error
-
-
-def read_run(
-    body: bytes, name: str, source: str, benchmark: Benchmark, repeat: int | None
-) -> StoredRun:
-    """Raises `UsageError` if it is no complete run's document, or a value in it is not of its type,
-    whether a comparison has a use for it or not.
-    """
-    document = _loaded(body, name)
-    keys = _keys(document, name)
-    validate_run(document, benchmark, name)
-    sample = benchmark.parts.sample.__struct_encode_fields__
-    return StoredRun(
-        keys=keys,
-        source=source,
-        sample=tuple(document.get(key) for key in sample),
-        conditions=_conditions(document, keys, benchmark),
-        metrics={one.name: metric_at(one.name, keys.metrics) for one in benchmark.metrics},
-        times={
-            one.name: time
-            for one in benchmark.metrics
-            if (time := _time(one, keys.metrics)) is not None
-        },
-        judge_variance=judge_variances(document, benchmark.views),
-        repeat=repeat,
-        parts=benchmark.views.parts(document),
-    )
-
-
-def _time(metric: MetricInfo, metrics: Mapping[str, Any]) -> Time | None:
-    """`None`: it is no time, or it is not known until when the event was looked for."""
-    if metric.censored_by is None:
-        return None
-    at, is_censored = (metric_at(path, metrics) for path in (metric.name, metric.censored_by))
-    return None if at is None or is_censored is None else Time(at, is_event=not is_censored)
-
-
-def _loaded(body: bytes, name: str) -> Mapping[str, Any]:
-    found = loaded(body, name)
-    return found if isinstance(found, dict) else {}
-
-
-def _keys(document: Mapping[str, Any], name: str) -> RunKeys:
-    try:
-        keys = convert(document, RunKeys)
+        keys = convert(document, _RunKeys)
     except msgspec.ValidationError as error:
         kind = document.get("kind")
         is_other = isinstance(kind, str) and kind not in ("run", "curated")
         why = f"its kind is {kind!r}." if is_other else reason(error)
         raise UsageError([f"{name} is no complete run: {why}"]) from error
     if keys.kind not in ("run", "curated") or keys.status != "completed":
-        told = f"{name} is no complete run: {keys.kind}, {keys.status}."
-        raise UsageError([told], hint=COMPLETE_IT)
-    return keys
-
-
-def _conditions(
-    document: Mapping[str, Any], keys: RunKeys, benchmark: Benchmark
-) -> Mapping[str, Any]:
-    """A run that ended by itself could have been of any length. An edition of a rubric whose text
-    is another one is another rubric.
-    """
-    judge = document.get("judge") or {}
-    rubric, text = judge.get("rubric"), judge.get("rubric_sha256")
-    return {
-        RUBRIC: rubric or text,
-        **({RUBRIC_TEXT: text} if rubric and text else {}),
-        JUDGES: _judges(judge),
-        **{f"judge.{name}": judge.get(name) for name in JURY_SETTINGS},
-        **{
-            path: _scalar(value_at(document, path)) for path in (TEMPERATURE, *benchmark.conditions)
-        },
-        **({N_TURNS: keys.n_turns} if keys.end_reason == "max_turns" else {}),
-    }
-
-
-def _judges(judge: Mapping[str, Any]) -> str | None:
-    """The models of all jurors; of runs that tell of none, the judge's."""
-    jurors = sorted(str(one.get("model")) for one in judge.get("jurors") or ())
-    return ", ".join(jurors) or judge.get("model")
-
-
-def value_at(document: object, path: str) -> Any:  # noqa: ANN401 -- any value of a document
-    """What stands at a dotted path; `None` where there is nothing."""
-    for name in path.split("."):
-        document = document.get(name) if isinstance(document, Mapping) else None
+        sentence = f"{name} is no complete run: {keys.kind}, {keys.status}."
+        raise UsageError([sentence], hint=COMPLETE_IT)
     return document
 
 
-def _scalar(value: object) -> object:
-    return value if isinstance(value, bool | int | float | str) else None
+def benchmark_of(document: Document, name: str) -> Benchmark:
+    """The benchmark of a complete run. Raises `UsageError` with the file's `name` if it is unknown."""
+    try:
+        return load_benchmark(document["benchmark"])
+    except UsageError as error:
+        raise UsageError([f"{name}: benchmark: {text}" for text in error.problems]) from error
 
 
-# A stored run's document, held to its own types: the core's and its benchmark's.
-
-
-def validate_run(document: Mapping[str, Any], benchmark: Benchmark, name: str) -> None:
-    """Raises `UsageError` with `name` and path for a value that is not of its type, wherever it
-    stands. What a benchmark adds may be missing: it may be of another version.
+def validate_run(document: Document, benchmark: Benchmark, name: str) -> None:
+    """Raise `UsageError` with `name` and path for a value that is not of its type, wherever it is.
+    A benchmark's own keys may be missing.
     """
     kind = CuratedDocument if document.get("kind") == "curated" else RunDocument
-    for one in (kind, *_own_types(benchmark.name, benchmark.parts)):
-        read_value(document, one, name)
+    for type_ in (kind, *_benchmark_types(benchmark.name, benchmark.parts)):
+        read_value(document, type_, name)
 
 
 @cache
-def _own_types(benchmark: str, parts: Parts) -> tuple[type[Struct], ...]:
-    """A benchmark's keys by where they stand; those of one place are types of their own."""
+def _benchmark_types(benchmark: str, parts: Parts) -> tuple[type[Struct], ...]:
+    """The benchmark's own keys as types: those at the top, below other keys, and in turns."""
     below = {
         "metrics": parts.metrics,
         "thresholds": parts.thresholds | None,
         "inputs": own_inputs(RunConfig, benchmark) | None,
     }
-    beside = (parts.sample, parts.headline, parts.run)
+    top = (parts.sample, parts.headline, parts.run)
     return (
-        *(one for one in beside if one is not Part),
+        *(part for part in top if part is not Part),
         defstruct("Below", [(name, kind, None) for name, kind in below.items()]),
-        *(_turns(one) for one in (parts.turn, parts.scores) if one is not Part),
+        *(_turns_type(part) for part in (parts.turn, parts.scores) if part is not Part),
     )
 
 
-def _turns(kind: type[Part]) -> type[Struct]:
+def _turns_type(part: type[Part]) -> type[Struct]:
     turns: Any = list
-    return defstruct("Turns", [("turns", turns[kind])])
+    return defstruct("Turns", [("turns", turns[part])])
 
 
-# How much of a run's figures is the judge's own scatter, where it gave several verdicts a turn.
+def run_row(
+    document: Document,
+    benchmark: Benchmark,
+    *,
+    source: str,
+    cell: SweepCell | None = None,
+    files: Files = {},
+) -> RunRow:
+    """The row of a validated document; `files` are those of turns and verdicts by name, if read."""
+    metrics, views = document["metrics"], benchmark.views
+    times = {metric.name: _time(metric, metrics) for metric in benchmark.metrics}
+    return RunRow(
+        run_id=document["run_id"],
+        source=source,
+        model=document["model"],
+        prompt=document["prompt"],
+        seed=document.get("seed"),
+        n_turns=document["n_turns"],
+        sample=tuple(document.get(key) for key in benchmark.parts.sample.__struct_encode_fields__),
+        conditions=_conditions(document, benchmark),
+        metrics={metric.name: metric_at(metric.name, metrics) for metric in benchmark.metrics},
+        times={name: time for name, time in times.items() if time},
+        judge_variance=judge_variances(document, views),
+        parts=views.parts(document),
+        exposures=views.exposures(document),
+        turns=tuple(
+            _turn_row(entry, document, benchmark, files)
+            for entry in document["turns"]
+            if "turn" in entry
+        ),
+        document={key: value for key, value in document.items() if key not in _NOT_IN_ROWS},
+        cell=cell,
+    )
 
-MEDIAN = "median"
+
+def value_at(document: object, path: str) -> Any:  # noqa: ANN401 -- any value of a document
+    """The value at a dotted path; `None` if there is none."""
+    for name in path.split("."):
+        document = document.get(name) if isinstance(document, Mapping) else None
+    return document
 
 
-def judge_variances(document: Mapping[str, Any], views: Views) -> dict[str, float]:
-    """By path, of a run's document: the variance that its judges' scatter adds to a metric which is
-    a mean of scores over judged turns. Nothing of it is known with a single verdict of each judge,
-    or where the median of several judges counts.
+def _time(metric: MetricInfo, metrics: Mapping[str, Any]) -> Time | None:
+    """`None`: the metric is no time, or it is unknown whether its event happened."""
+    if metric.censored_by is None:
+        return None
+    at, is_censored = (metric_at(path, metrics) for path in (metric.name, metric.censored_by))
+    return None if at is None or is_censored is None else Time(at, is_event=not is_censored)
 
-    A turn's score is the mean of J jurors' means of m samples, so that its variance is the sum of
-    the jurors' s² / m over J² (`votes.within_jurors` has s); a mean of T turns has a T-th of their
+
+def _conditions(document: Document, benchmark: Benchmark) -> Mapping[str, Any]:
+    """The length counts only if it was the limit. A rubric with another text is another rubric."""
+    judge = document.get("judge") or {}
+    rubric, text = judge.get("rubric"), judge.get("rubric_sha256")
+    jurors = ", ".join(sorted(str(juror.get("model")) for juror in judge.get("jurors") or ()))
+    paths = ("judge.temperature", *benchmark.conditions)
+    values = {path: value_at(document, path) for path in paths}
+    return {
+        "judge.rubric": rubric or text,
+        **({"judge.rubric_sha256": text} if rubric and text else {}),
+        "judge.model": jurors or judge.get("model"),
+        **{f"judge.{name}": judge.get(name) for name in ("samples", "quorum", "rule")},
+        **{
+            path: value if isinstance(value, bool | int | float | str) else None
+            for path, value in values.items()
+        },
+        **({N_TURNS: document["n_turns"]} if document["end_reason"] == "max_turns" else {}),
+    }
+
+
+def judge_variances(document: Document, views: Views) -> dict[str, float]:
+    """The variance that the judges' own scatter adds to each metric that is a mean of scores over
+    judged turns. It is unknown with a single verdict of each judge, and for a median of judges.
+
+    A turn's score is the mean of J jurors' means of m samples, so its variance is the sum of the
+    jurors' s² / m over J² (`votes.within_jurors` has s); a mean of T turns has a T-th of their
     mean.
     """
     judge = document.get("judge") or {}
     if judge.get("rule") == MEDIAN or judge.get("samples", 1) == 1:
         return {}
-    found = {
-        metric: [*_of_turns(document, score, judge["samples"])]
+    by_metric = {
+        metric: [*_turn_variances(document, score, judge["samples"])]
         for metric, score in views.mean_scores.items()
     }
-    return {metric: fsum(some) / len(some) ** 2 for metric, some in found.items() if some}
+    return {
+        metric: fsum(variances) / len(variances) ** 2
+        for metric, variances in by_metric.items()
+        if variances
+    }
 
 
-def _of_turns(document: Mapping[str, Any], score: str, n_samples: int) -> Iterator[float]:
+def _turn_variances(document: Document, score: str, n_samples: int) -> Iterator[float]:
     for turn in document["turns"]:
         votes = turn.get("votes")
         if turn["score"] is None or turn.get("replayed") or not votes:
             continue
-        spreads = [one[score] for one in votes["within_jurors"].values() if one]
+        spreads = [spread[score] for spread in votes["within_jurors"].values() if spread]
         if spreads and len(spreads) == votes["n_votes"]:
-            yield fsum(one**2 for one in spreads) / n_samples / len(spreads) ** 2
+            yield fsum(spread**2 for spread in spreads) / n_samples / len(spreads) ** 2
+
+
+def _turn_row(
+    entry: Document, document: Document, benchmark: Benchmark, files: Files
+) -> TurnRow:
+    file_name = f"{entry['turn']:03d}.json"
+    own = [key for key in benchmark.parts.turn.__struct_encode_fields__ if key in entry]
+    said = benchmark.views.said
+    request = (entry.get("latency") or {}).get(benchmark.parts.tested) or {}
+    return TurnRow(
+        turn=entry["turn"],
+        said=entry.get(said) if said else _prompt(files.get(f"turn_{file_name}", {}), benchmark),
+        reply=entry["question"],
+        score=entry["score"],
+        scores=entry.get("scores") or {},
+        events=entry.get("events"),
+        quotes=entry.get("quotes"),
+        heuristics=entry.get("heuristics") or {},
+        own={key: entry[key] for key in own if key != said},
+        unjudged_reason=entry.get("unjudged_reason"),
+        is_replayed=bool(entry.get("replayed")),
+        outcome=entry.get("outcome") or "answered",
+        stop_reason=str(entry.get("stop_reason")),
+        ttft_ms=request.get("ttft_ms"),
+        latency_ms=request.get("latency_ms"),
+        output_tokens_per_s=request.get("output_tokens_per_s"),
+        verdicts=_verdict_rows(entry, document, files.get(f"judge_{file_name}")),
+    )
+
+
+def _prompt(file: Document, benchmark: Benchmark) -> str | None:
+    keys = benchmark.parts.turn_prompt.__struct_encode_fields__
+    return next((file[key] for key in keys if isinstance(file.get(key), str)), None)
+
+
+def _verdict_rows(
+    entry: Document, document: Document, file: Document | None
+) -> tuple[VerdictRow, ...]:
+    """The verdicts of the file, one for each juror; without a file that of the turn, which has no
+    reasons and no jurors. Empty for a turn that no judge was asked about.
+    """
+    if file is None:
+        model = (document.get("judge") or {}).get("model")
+        return () if model is None or entry.get("replayed") else (_verdict_row(entry, str(model)),)
+    jurors = [juror for juror in file.get("jurors") or () if isinstance(juror, dict)]
+    judge = str(file.get("judge_model") or "judge")
+    if not jurors:
+        return (_verdict_row(file, judge),)
+    return tuple(
+        _verdict_row(juror, str(juror.get("judge_model") or juror.get("model") or judge))
+        for juror in jurors
+    )
+
+
+def _verdict_row(verdict: Document, juror: str) -> VerdictRow:
+    scores = verdict.get("scores") or {}
+    known = [score for score in scores.values() if score is not None]
+    return VerdictRow(
+        juror=juror,
+        score=sum(known) if known and len(known) == len(scores) else None,
+        scores=scores,
+        rationale=verdict.get("rationale") or {},
+        events=verdict.get("events"),
+        quotes=verdict.get("quotes"),
+        unjudged_reason=verdict.get("unjudged_reason"),
+    )

@@ -1,119 +1,138 @@
-"""From what a command asks for to a comparison: all that is wrong is told at once."""
+"""Compares stored runs: reads them, finds every mistake, and makes the document."""
 
 from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
 from socratic_bench.documents.comparison import ComparisonDocument
-from socratic_bench.errors import Problem, UsageError
+from socratic_bench.errors import Mistakes, Problem, UsageError
 from socratic_bench.ports.benchmark import Benchmark, MetricInfo
 from socratic_bench.statistics.bootstrap import Method
 from socratic_bench.statistics.intervals import is_available
-from socratic_bench.studies.compare.document import NO_INTERVALS, Compared, document_of
-from socratic_bench.studies.figures import Figures
-from socratic_bench.studies.gates import Bound, MaxDrop, misnamed
+from socratic_bench.studies.compare.document import NO_INTERVALS, Comparison, document_of
+from socratic_bench.studies.gates import MaxDrop, Minimum, misnamed
 from socratic_bench.studies.groups import (
-    clusters_by,
-    differing,
-    groups_of,
-    pairs_of,
-    told,
-    too_few,
-    twice,
+    Group,
+    conditions_text,
+    design_of,
+    differing_conditions,
+    group_by_model,
+    pairs_of_groups,
 )
-from socratic_bench.studies.reading import read_runs, together
-from socratic_bench.studies.times import times_of
+from socratic_bench.studies.reading import read_runs
+
+UNLIKE = Problem.of(
+    "Runs that were not played alike say little of models: {allow} compares and flags them."
+)
+TWO_PLACES = "Give runs of two models, or two places that have runs of one."
 
 
 class ComparisonRequest(Struct, frozen=True, kw_only=True):
-    """What is to be compared: `arguments` as they are given, and of them the baseline, if any.
-    Without `metrics` they are the benchmark's own choice. With `bounds` the runs of one model are
-    enough. A `judging` names the verdicts that count in place of the first.
+    """The comparison that a command asks for.
+
+    Attributes:
+        arguments: the places of runs, as they are given.
+        baseline: the place of the runs with which all others are compared.
+        metrics: their paths; empty: the benchmark's own choice.
+        minima: with these the runs of one model are enough.
+        judging: the name of the verdicts that replace the first ones.
     """
 
     arguments: tuple[str, ...]
     baseline: str | None = None
     metrics: tuple[str, ...] = ()
     drops: tuple[MaxDrop, ...] = ()
-    bounds: tuple[Bound, ...] = ()
+    minima: tuple[Minimum, ...] = ()
     allows_differences: bool = False
     method: Method = "t"
     judging: str | None = None
 
 
 def compare(
-    asked: ComparisonRequest,
+    request: ComparisonRequest,
     region: Callable[[], str],
     misused: Sequence[UsageError] = (),
     call: Callable[[str], str] = str,
 ) -> ComparisonDocument:
-    """Its notices call settings of a run as `call` does. Raises `UsageError` with all that is
-    wrong, `misused` included, and `ArtifactError` for a store.
+    """Compare runs; notices call settings by `call`, and `region` is that of buckets.
+
+    A run that several arguments name belongs to the baseline, or else to the first of them. Raises
+    `UsageError` with every mistake, `misused` included, and `ArtifactError` for a store.
     """
-    named = [*asked.arguments, *filter(None, [asked.baseline])]
-    reading = read_runs(named, region, asked.judging)
-    groups = groups_of(reading.runs, asked.baseline)
-    unlike = differing(groups)
-    mistakes = [*misused, *reading.mistakes, *twice(reading.runs), *_limitless(asked)]
-    if reading.benchmark:
-        mistakes += _unknown(asked, reading.benchmark)
-    if unlike and not asked.allows_differences:
-        said = [f"{path} differs: {told(values)}." for path, values in unlike.items()]
-        mistakes.append(UsageError(said, hint=UNLIKE))
-    failed = {one.model for one in reading.failed if one.source == asked.baseline}
-    if not mistakes and not (asked.bounds and len(groups) == 1 and not asked.baseline):
-        mistakes += too_few(groups, pairs_of(groups, failed))
-    if mistakes or not reading.benchmark:
-        raise together(mistakes)
-    cluster_of, has_intervals = clusters_by(reading.runs), is_available()
-    figures = Figures(
-        metrics=_metrics(asked, reading.benchmark),
-        cluster_of=cluster_of,
-        has_intervals=has_intervals,
-        times=times_of(groups, cluster_of, has_limits=has_intervals),
-        method=asked.method,
+    mistakes = Mistakes()
+    for error in misused:
+        with mistakes:
+            raise error
+    arguments = [*filter(None, [request.baseline]), *request.arguments]
+    stored = read_runs(arguments, region, mistakes, judging=request.judging)
+    groups = sorted(
+        group_by_model(stored.runs, request.baseline), key=lambda group: group.is_baseline
     )
-    compared = Compared(
-        benchmark=reading.benchmark,
+    unlike = differing_conditions(groups)
+    for error in _mistakes(request, stored.benchmark):
+        with mistakes:
+            raise error
+    if unlike and not request.allows_differences:
+        sentences = [f"{path} differs: {conditions_text(values)}." for path, values in unlike.items()]
+        with mistakes:
+            raise UsageError(sentences, hint=UNLIKE)
+    failed = {cell.row.model for cell in stored.failed if cell.source == request.baseline}
+    is_one_enough = request.minima and len(groups) == 1 and not request.baseline
+    if not mistakes.sentences and not is_one_enough:
+        for error in _too_few(groups, pairs_of_groups(groups, failed)):
+            with mistakes:
+                raise error
+    if mistakes.sentences or not stored.benchmark:
+        raise mistakes.error()
+    method = request.method if is_available() else None
+    comparison = Comparison(
+        benchmark=stored.benchmark,
+        metrics=_metrics(request, stored.benchmark),
         groups=groups,
-        failed=reading.failed,
+        failed=stored.failed,
         unlike=unlike,
-        baseline=asked.baseline,
-        drops=asked.drops,
-        bounds=asked.bounds,
+        baseline=request.baseline,
+        drops=request.drops,
+        minima=request.minima,
+        design=design_of(stored.runs, method),
     )
-    return document_of(compared, figures, call)
+    return document_of(comparison, call)
 
 
-UNLIKE = Problem.of(
-    "Runs that were not played alike say little of models: {allow} compares and flags them."
-)
-
-
-def _limitless(asked: ComparisonRequest) -> Iterator[UsageError]:
-    limits = [one.is_of_limit for one in asked.drops] + [one.is_of_limit for one in asked.bounds]
-    if any(limits) and not is_available():
+def _mistakes(request: ComparisonRequest, benchmark: Benchmark | None) -> Iterator[UsageError]:
+    gates = (*request.drops, *request.minima)
+    if any(gate.is_of_limit for gate in gates) and not is_available():
         yield UsageError(["A gate on a limit of an interval needs scipy."], hint=NO_INTERVALS)
-
-
-def _unknown(asked: ComparisonRequest, benchmark: Benchmark) -> Iterator[UsageError]:
-    known = [one.name for one in benchmark.metrics]
-    if unknown := [name for name in _names(asked, benchmark) if name not in known]:
+    if benchmark is None:
+        return
+    known = [metric.name for metric in benchmark.metrics]
+    if unknown := [name for name in _metric_names(request, benchmark) if name not in known]:
         yield UsageError(
             [f"{name} is no metric of {benchmark.name}." for name in unknown],
             hint=f"There is {', '.join(known)}.",
         )
-    elif wrong := [*misnamed(asked.bounds, benchmark)]:
-        yield UsageError(wrong)
+    elif problems := [*misnamed(request.minima, benchmark)]:
+        yield UsageError(problems)
 
 
-def _metrics(asked: ComparisonRequest, benchmark: Benchmark) -> list[MetricInfo]:
-    known = {one.name: one for one in benchmark.metrics}
-    return [known[name] for name in _names(asked, benchmark)]
+def _too_few(
+    groups: Sequence[Group], pairs: Sequence[tuple[Group, Group | None]]
+) -> Iterator[UsageError]:
+    if not pairs:
+        names = ", ".join(group.name for group in groups)
+        yield UsageError([f"There is nothing to compare {names} with."], hint=TWO_PLACES)
+    for group, baseline in pairs:
+        if baseline is None:
+            yield UsageError([f"The baseline has no runs of {group.model}, but of others."])
 
 
-def _names(asked: ComparisonRequest, benchmark: Benchmark) -> dict[str, None]:
-    """The metrics that are asked for, those of gates, and the primary one."""
-    names = asked.metrics or benchmark.compared_metrics
-    dropped, bounded = [one.metric for one in asked.drops], [one.metric for one in asked.bounds]
-    return dict.fromkeys((benchmark.primary_metric, *names, *dropped, *bounded))
+def _metrics(request: ComparisonRequest, benchmark: Benchmark) -> list[MetricInfo]:
+    known = {metric.name: metric for metric in benchmark.metrics}
+    return [known[name] for name in _metric_names(request, benchmark)]
+
+
+def _metric_names(request: ComparisonRequest, benchmark: Benchmark) -> dict[str, None]:
+    """The primary metric, those that are asked for, and those of gates."""
+    names = request.metrics or benchmark.compared_metrics
+    of_gates = [gate.metric for gate in (*request.drops, *request.minima)]
+    return dict.fromkeys((benchmark.primary_metric, *names, *of_gates))

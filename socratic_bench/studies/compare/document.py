@@ -1,9 +1,10 @@
-"""The document of a comparison: contenders and pairs, and what readers should know of them."""
+"""The document of a comparison: contenders and pairs, and what readers should know about them."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import fsum
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from socratic_bench.documents.comparison import (
     ComparedPair,
@@ -12,22 +13,39 @@ from socratic_bench.documents.comparison import (
     Contender,
     Difference,
     FailedContender,
+    TurnScore,
 )
-from socratic_bench.documents.document import ErrorEntry
+from socratic_bench.documents.document import FIGURE_PLACES, ErrorEntry
 from socratic_bench.documents.sweep import MinimumGate, PrimaryMetric
 from socratic_bench.errors import Problem
-from socratic_bench.ports.benchmark import Benchmark
-from socratic_bench.studies import gates as bounds
-from socratic_bench.studies.figures import Figures, corrected, danger
+from socratic_bench.ports.benchmark import Benchmark, MetricInfo
+from socratic_bench.studies.figures import (
+    Design,
+    correct_for_all,
+    danger,
+    difference_of,
+    differences_by_cluster,
+    mean_of,
+    primary_metric,
+    rank,
+)
 from socratic_bench.studies.gates import (
-    Bound,
     MaxDrop,
+    Minimum,
     drop_gates,
     drop_gates_of_failed,
+    minimum_gates,
     missed_drops,
+    missed_minima,
 )
-from socratic_bench.studies.groups import Group, Unlike, paired, pairs_of
-from socratic_bench.studies.reading import FailedCells
+from socratic_bench.studies.groups import Group, Unlike, kind_of, pair_runs, pairs_of_groups
+from socratic_bench.studies.reading import FailedCell
+from socratic_bench.studies.times import (
+    common_horizon,
+    survival_difference,
+    survival_with_curve,
+    times_by_cluster,
+)
 from socratic_bench.types import plural
 
 NO_PAIR = Problem.of(
@@ -39,129 +57,179 @@ NO_INTERVALS = (
 )
 
 
-class Compared(Struct, frozen=True, kw_only=True):
-    """What is compared; `unlike` is what was not alike in it."""
+class Comparison(Struct, frozen=True, kw_only=True):
+    """What is compared, and how; `unlike` are the conditions in which groups differ."""
 
     benchmark: Benchmark
+    metrics: Sequence[MetricInfo]
     groups: Sequence[Group]
-    failed: Sequence[FailedCells]
+    failed: Sequence[FailedCell]
     unlike: Unlike
     baseline: str | None
     drops: Sequence[MaxDrop]
-    bounds: Sequence[Bound]
+    minima: Sequence[Minimum]
+    design: Design
+
+    @property
+    def has_limits(self) -> bool:
+        """Whether there are intervals: the extra `stats` is installed."""
+        return self.design.method is not None
 
 
-def document_of(
-    compared: Compared, figures: Figures, call: Callable[[str], str] = str
-) -> ComparisonDocument:
-    """Raises nothing: what can be wrong was looked at before. Notices call settings as `call`."""
-    primary = _primary(compared.benchmark)
-    told = {one.name: _contender(one, compared.failed, figures) for one in compared.groups}
-    ordered = sorted(compared.groups, key=lambda one: _rank(one, told[one.name], primary))
-    pairs = corrected([*_pairs(ordered, compared, figures)])
-    failed = [*_failed(compared)]
-    gates = [
-        *drop_gates(compared.drops, pairs, figures.metrics),
-        *drop_gates_of_failed(
-            compared.drops, [one for one in failed if one.source != compared.baseline]
-        ),
+def document_of(comparison: Comparison, call: Callable[[str], str] = str) -> ComparisonDocument:
+    """The document; its notices call settings by `call`."""
+    primary = primary_metric(comparison.benchmark)
+    horizons = _horizons(comparison)
+    contenders = {
+        group.name: _contender(group, comparison, horizons) for group in comparison.groups
+    }
+
+    def place(group: Group) -> tuple[bool, tuple[bool, float]]:
+        """The best first, a baseline last."""
+        mean = contenders[group.name].metrics[primary.name].mean
+        return group.is_baseline, rank(mean, primary)
+
+    groups = sorted(comparison.groups, key=place)
+    ordered = [contenders[group.name] for group in groups]
+    pairs = correct_for_all([*_pairs(groups, comparison, horizons)])
+    failed = [*_failed_contenders(comparison)]
+    failed_rivals = [contender for contender in failed if contender.source != comparison.baseline]
+    drops = [
+        *drop_gates(comparison.drops, pairs, comparison.metrics),
+        *drop_gates_of_failed(comparison.drops, failed_rivals),
     ]
-    contenders = [told[one.name] for one in ordered]
-    minima = [*_held(ordered, told, compared.bounds), *_held_of_failed(failed, compared)]
+    rivals = [contenders[group.name] for group in groups if not group.is_baseline]
+    minima = [*_minimum_gates(rivals, failed_rivals, comparison.minima)]
     return ComparisonDocument(
-        benchmark=compared.benchmark.name,
+        benchmark=comparison.benchmark.name,
         primary_metric=primary,
-        baseline=compared.baseline,
-        interval=figures.method if figures.has_intervals else None,
-        n_runs=sum(one.n_runs for one in contenders),
-        contenders=contenders,
+        baseline=comparison.baseline,
+        interval=comparison.design.method,
+        n_runs=sum(contender.n_runs for contender in ordered),
+        contenders=ordered,
         failed=failed,
         pairs=pairs,
         tied=_tied(pairs, primary.name),
         conditions=[
-            Condition(name=path, values={name: [*some] for name, some in values.items()})
-            for path, values in compared.unlike.items()
+            Condition(name=path, values={name: [*known] for name, known in values.items()})
+            for path, values in comparison.unlike.items()
         ],
-        gates=gates,
+        gates=drops,
         minimum_gates=minima,
         notices=[
-            *_notices(pairs, compared.unlike, call, has_intervals=figures.has_intervals),
-            *_notices_of_failed(contenders, failed),
-            *_dangers(contenders, primary.name),
+            *_notices_on_pairs(pairs, comparison, call),
+            *_notices_on_failed(ordered, failed),
+            *_dangers(ordered, primary),
         ],
-        error=_missed([*missed_drops(gates), *bounds.missed_minima(minima)]),
+        error=_error([*missed_drops(drops), *missed_minima(minima)]),
     )
 
 
-def _held(
-    groups: Sequence[Group], told: Mapping[str, Contender], asked: Sequence[Bound]
-) -> Iterator[MinimumGate]:
-    """A baseline is what others are held to, and is held to nothing."""
-    for group in groups:
-        one = told[group.name]
-        if not group.is_baseline:
-            yield from bounds.minimum_gates(asked, one.name, one.metrics, one.survival)
+def _horizons(comparison: Comparison) -> Mapping[str, float]:
+    """One horizon of each metric that is a time, for all contenders."""
+    names = dict.fromkeys(
+        name for group in comparison.groups for run in group.runs for name in run.times
+    )
+    return {
+        name: common_horizon(
+            times_by_cluster(group.runs, name, comparison.design) for group in comparison.groups
+        )
+        for name in names
+    }
 
 
-def _held_of_failed(failed: Sequence[FailedContender], compared: Compared) -> Iterator[MinimumGate]:
-    """What has no complete run has no figure that could reach a bound."""
-    for gone in failed:
-        if gone.source != compared.baseline:
-            yield from bounds.minimum_gates(compared.bounds, gone.model, {}, {})
+def _contender(
+    group: Group, comparison: Comparison, horizons: Mapping[str, float]
+) -> Contender:
+    design, sources = comparison.design, [*dict.fromkeys(run.source for run in group.runs)]
+    times = {name: times_by_cluster(group.runs, name, design) for name in horizons}
+    return Contender(
+        name=group.name,
+        model=group.model,
+        sources=sources,
+        n_runs=len(group.runs),
+        n_failed=sum(
+            cell.row.model == group.model and cell.source in sources for cell in comparison.failed
+        ),
+        metrics={
+            metric.name: mean_of(group.runs, metric, design) for metric in comparison.metrics
+        },
+        score_by_turn=_score_by_turn(group),
+        survival={
+            name: survival_with_curve(clusters, horizons[name], has_limits=comparison.has_limits)
+            for name, clusters in times.items()
+            if clusters
+        },
+    )
 
 
-def _contender(group: Group, failed: Sequence[FailedCells], figures: Figures) -> Contender:
-    told = figures.contender(group)
-    mine = [one for one in failed if one.model == group.model and one.source in told.sources]
-    return replace(told, n_failed=sum(one.n for one in mine))
+def _score_by_turn(group: Group) -> list[TurnScore]:
+    by_turn: dict[int, list[float]] = defaultdict(list)
+    for run in group.runs:
+        for turn in run.turns:
+            if turn.score is not None:
+                by_turn[turn.turn].append(turn.score)
+    return [
+        TurnScore(turn=turn, mean=round(fsum(scores) / len(scores), FIGURE_PLACES), n=len(scores))
+        for turn, scores in sorted(by_turn.items())
+    ]
 
 
 def _pairs(
-    ordered: Sequence[Group], compared: Compared, figures: Figures
+    groups: Sequence[Group], comparison: Comparison, horizons: Mapping[str, float]
 ) -> Iterator[ComparedPair]:
-    failed = {one.model for one in compared.failed if one.source == compared.baseline}
-    for one, other in pairs_of(ordered, failed):
-        if other is not None:
-            pairing = paired(one, other, compared.unlike, figures.cluster_of)
-            yield figures.pair(one, other, pairing)
+    """The pairs of groups with their differences, whose p is yet to be corrected."""
+    design = comparison.design
+    runs = [run for group in groups for run in group.runs]
+    kind = kind_of(runs, comparison.unlike)
+    failed = {cell.row.model for cell in comparison.failed if cell.source == comparison.baseline}
+    for first, second in pairs_of_groups(groups, failed):
+        if second is None:
+            continue
+        pairing = pair_runs(first, second, design, kind)
+        survival = {
+            name: survival_difference(
+                pairing.pairs, name, horizon, has_limits=comparison.has_limits
+            )
+            for name, horizon in horizons.items()
+        }
+        yield ComparedPair(
+            first=first.name,
+            second=second.name,
+            paired_by=pairing.paired_by,
+            n_pairs=len(pairing.pairs),
+            n_unpaired=pairing.n_unpaired,
+            differences={
+                metric.name: difference_of(
+                    differences_by_cluster(pairing.pairs, metric.name), design.method
+                )
+                for metric in comparison.metrics
+            },
+            survival={name: difference for name, difference in survival.items() if difference},
+        )
 
 
-def _failed(compared: Compared) -> Iterator[FailedContender]:
-    """What has no complete run at all."""
-    complete = {(run.keys.model, run.source) for one in compared.groups for run in one.runs}
-    for one in compared.failed:
-        if (one.model, one.source) not in complete:
-            yield FailedContender(model=one.model, source=one.source, n_failed=one.n)
+def _failed_contenders(comparison: Comparison) -> Iterator[FailedContender]:
+    """The models of an argument that have no complete run there."""
+    complete = {(run.model, run.source) for group in comparison.groups for run in group.runs}
+    n_failed: dict[tuple[str, str], int] = defaultdict(int)
+    for cell in comparison.failed:
+        n_failed[cell.row.model, cell.source] += 1
+    for (model, source), n in n_failed.items():
+        if (model, source) not in complete:
+            yield FailedContender(model=model, source=source, n_failed=n)
 
 
-def _notices_of_failed(
-    contenders: Sequence[Contender], failed: Sequence[FailedContender]
-) -> Iterator[str]:
+def _minimum_gates(
+    contenders: Sequence[Contender],
+    failed: Sequence[FailedContender],
+    minima: Sequence[Minimum],
+) -> Iterator[MinimumGate]:
+    """A baseline has no minima; a model without a complete run misses all of them."""
+    for contender in contenders:
+        yield from minimum_gates(minima, contender.name, contender.metrics, contender.survival)
     for gone in failed:
-        n = plural(gone.n_failed, "cell")
-        yield f"{gone.model} of {gone.source} has no complete run: {n} failed."
-    for one in contenders:
-        if one.n_failed:
-            n = plural(one.n_failed, "cell")
-            yield f"{n} of {one.name} failed, and count in no figure: they may have been harder."
-
-
-def _dangers(contenders: Sequence[Contender], metric: str) -> Iterator[str]:
-    for one in contenders:
-        yield from danger(one.name, metric, one.metrics[metric].two_groups)
-
-
-def _primary(benchmark: Benchmark) -> PrimaryMetric:
-    name = benchmark.primary_metric
-    higher = next(one.higher_is_better for one in benchmark.metrics if one.name == name)
-    return PrimaryMetric(name=name, higher_is_better=higher)
-
-
-def _rank(group: Group, told: Contender, primary: PrimaryMetric) -> tuple[bool, bool, float]:
-    """The best first, the unknown after them, a baseline last."""
-    mean = told.metrics[primary.name].mean
-    sign = -1 if primary.higher_is_better else 1
-    return group.is_baseline, mean is None, sign * (mean or 0.0)
+        yield from minimum_gates(minima, gone.model, {}, {})
 
 
 def _tied(pairs: Sequence[ComparedPair], metric: str) -> list[list[str]] | None:
@@ -171,35 +239,54 @@ def _tied(pairs: Sequence[ComparedPair], metric: str) -> list[list[str]] | None:
     return [[pair.first, pair.second] for pair in known if pair.differences[metric].tied]
 
 
-def _notices(
-    pairs: Sequence[ComparedPair],
-    unlike: Unlike,
-    call: Callable[[str], str],
-    *,
-    has_intervals: bool,
+def _notices_on_pairs(
+    pairs: Sequence[ComparedPair], comparison: Comparison, call: Callable[[str], str]
 ) -> Iterator[str]:
-    if not has_intervals:
+    differences = [difference for pair in pairs for difference in pair.differences.values()]
+    if not comparison.has_limits:
         yield NO_INTERVALS
-    if unlike:
-        yield f"The runs were not played alike ({', '.join(unlike)}): differences may be of that."
+    if comparison.unlike:
+        paths = ", ".join(comparison.unlike)
+        yield f"The runs were not played alike ({paths}): differences may be of that."
     if any(not pair.n_pairs for pair in pairs):
         yield NO_PAIR.render(call)
     elif any(pair.n_unpaired for pair in pairs):
         yield "Some runs have no counterpart, and count in means alone."
-    if any(one.n_clusters == 1 for pair in pairs for one in pair.differences.values()):
+    if any(difference.n_clusters == 1 for difference in differences):
         yield "A difference over one sample has no interval: play several."
-    if any(_is_constant(one) for pair in pairs for one in pair.differences.values()):
+    if any(_is_constant(difference) for difference in differences):
         yield (
             "A difference that is the same in all of a few samples has no interval: that proves "
             "little below six."
         )
 
 
-def _is_constant(one: Difference) -> bool:
-    return bool(one.mean) and one.p is not None and one.low is one.detectable is None
+def _is_constant(difference: Difference) -> bool:
+    has_p = difference.p is not None
+    return bool(difference.mean) and has_p and difference.low is difference.detectable is None
 
 
-def _missed(sentences: Sequence[str]) -> ErrorEntry | None:
+def _notices_on_failed(
+    contenders: Sequence[Contender], failed: Sequence[FailedContender]
+) -> Iterator[str]:
+    for gone in failed:
+        n = plural(gone.n_failed, "cell")
+        yield f"{gone.model} of {gone.source} has no complete run: {n} failed."
+    for contender in contenders:
+        if contender.n_failed:
+            n = plural(contender.n_failed, "cell")
+            yield (
+                f"{n} of {contender.name} failed, and count in no figure: they may have been "
+                "harder."
+            )
+
+
+def _dangers(contenders: Sequence[Contender], primary: PrimaryMetric) -> Iterator[str]:
+    for contender in contenders:
+        yield from danger(contender.name, primary.name, contender.metrics[primary.name].two_groups)
+
+
+def _error(sentences: Sequence[str]) -> ErrorEntry | None:
     if not sentences:
         return None
     return ErrorEntry(

@@ -1,56 +1,79 @@
-"""The document of a sweep, and the exit code of its command."""
+"""The document of a sweep: each value of each axis with its figures, the best first."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from socratic_bench.documents.document import TIME_PLACES, USD_PLACES, ErrorEntry, to_places, utc
 from socratic_bench.documents.jury import Agreement
 from socratic_bench.documents.run import Timestamps
-from socratic_bench.documents.sweep import CellRow, MinimumGate, SweepDocument
+from socratic_bench.documents.sweep import (
+    CellEntry,
+    CellRow,
+    FailedCell,
+    Group,
+    MinimumGate,
+    PrimaryMetric,
+    SweepDocument,
+)
 from socratic_bench.errors import ENDINGS, EXIT_GATE, Problem, RunStatus
-from socratic_bench.studies import gates as bounds
-from socratic_bench.studies.figures import Means
-from socratic_bench.studies.sweep import summary
-from socratic_bench.studies.sweep.grid import MODEL
+from socratic_bench.ports.benchmark import MetricInfo
+from socratic_bench.statistics.bootstrap import Method
+from socratic_bench.statistics.survival import Time
+from socratic_bench.studies.figures import (
+    Design,
+    RunFigures,
+    cost_total,
+    hazards_of,
+    mean_of,
+    primary_metric,
+    rank,
+    usage_total,
+)
+from socratic_bench.studies.gates import minimum_gates, missed_minima
+from socratic_bench.studies.sweep.grid import MODEL, Cell, Grid
 from socratic_bench.studies.sweep.sweep import GO_ON, SweepResult
-from socratic_bench.types import plural
+from socratic_bench.studies.times import common_horizon, survival_of, times_by_cluster
+from socratic_bench.types import Json, plural
 
 EXIT_DEFECT = ENDINGS["internal"].exit_code
 EXIT_MISSING = ENDINGS["unavailable"].exit_code
-REASONS_SHOWN = 3
+MOST_REASONS = 3
 TRY_AGAIN = Problem.of(
     "Go on with the same command and {resume}, and {retry_failed} for cells that failed."
 )
 
 
+class CellFigures(RunFigures, frozen=True, kw_only=True):
+    """The figures of a completed cell, by its row in the index."""
+
+    row: CellRow
+
+
 def document_of(
     result: SweepResult, *, has_intervals: bool = False, call: Callable[[str], str] = str
 ) -> SweepDocument:
-    """What is printed of a sweep; intervals of its means need the extra `stats`. What is told of
-    settings calls them as `call` does.
-    """
+    """The document that is printed. Intervals need the extra `stats`; texts call settings by `call`."""
     cells, ended = result.cells, _ended(result)
-    by = summary.primary_metric(result.benchmark)
+    primary = primary_metric(result.benchmark)
     completed = [row for row in ended if row.status == "completed"]
-    failed = summary.failed(ended)
+    failed = [row for row in ended if row.status != "completed"]
     in_folder, in_bucket = result.indices
-    grid, metrics = result.asked.grid, result.benchmark.metrics
-    method = result.asked.settings.interval if has_intervals else None
-    means = Means.of(grid, metrics, method=method)
-    groups = summary.groups(grid, cells, result.rows, by, means)
+    grid = result.request.grid
+    method = result.request.settings.interval if has_intervals else None
+    groups = _groups(result, design_of(grid, method), primary)
     gates = [
         gate
-        for one in groups[MODEL]
-        for gate in bounds.minimum_gates(
-            result.asked.bounds, str(one.value), one.metrics, one.survival
+        for group in groups[MODEL]
+        for gate in minimum_gates(
+            result.request.minima, str(group.value), group.metrics, group.survival
         )
     ]
     return SweepDocument(
         sweep_id=result.begun.sweep_id,
         status=_status(result, n_failed=len(failed)),
         benchmark=result.benchmark.name,
-        primary_metric=by,
+        primary_metric=primary,
         axes={axis.name: [*axis.values] for axis in grid.axes},
-        repeats=result.asked.settings.repeats,
+        repeats=result.request.settings.repeats,
         seed=result.begun.seed,
         interval=method,
         n_cells=len(cells),
@@ -60,11 +83,11 @@ def document_of(
         groups=groups,
         agreement=Agreement.of(votes for row in completed for votes in row.votes or ()),
         minimum_gates=gates,
-        usage=summary.usage_of(ended),
-        cost_usd=summary.cost_of(ended),
+        usage=usage_total(row.usage for row in ended),
+        cost_usd=cost_total(row.cost_usd for row in ended),
         spent_usd=to_places(result.spent_usd, USD_PLACES),
-        failed=failed,
-        cells=summary.entries(completed, by),
+        failed=[_failed_cell(row) for row in failed],
+        cells=[_cell_entry(row, primary) for row in completed],
         output_artifacts=in_folder.place() if in_folder else None,
         s3_artifacts=in_bucket.place() if in_bucket else None,
         timestamps=Timestamps(
@@ -75,14 +98,12 @@ def document_of(
         pace=[*result.pace],
         notices=[*result.notices],
         end_reason=result.error.end_reason if result.error else None,
-        error=_error(result, bounds.missed_minima(gates), call),
+        error=_error(result, missed_minima(gates), call),
     )
 
 
 def exit_code(result: SweepResult, gates: Iterable[MinimumGate] = ()) -> int:
-    """The first that fits: a defect, a signal, credentials, budget or deadline, missing cells, a
-    gate, of a run or of all runs of a model, or the judge coverage.
-    """
+    """The first that fits: a defect, what ended the sweep early, missing cells, a missed gate."""
     ended = _ended(result)
     codes = {row.exit_code for row in ended}
     if EXIT_DEFECT in codes:
@@ -91,8 +112,129 @@ def exit_code(result: SweepResult, gates: Iterable[MinimumGate] = ()) -> int:
         return result.error.exit_code
     if len(ended) < len(result.cells) or any(row.status != "completed" for row in ended):
         return EXIT_MISSING
-    is_missed = EXIT_GATE in codes or not all(one.passed for one in gates)
+    is_missed = EXIT_GATE in codes or not all(gate.passed for gate in gates)
     return EXIT_GATE if is_missed else 0
+
+
+def design_of(grid: Grid, method: Method | None) -> Design:
+    """Which cells are alike, by the axes of the sweep."""
+    treatments = [axis.name for axis in grid.axes if axis.name not in grid.sample_axes]
+    treatments += [MODEL] * (MODEL not in treatments)
+    return Design(
+        cluster=lambda cell: tuple(cell.row.axes[axis] for axis in grid.cluster_axes),
+        opening=lambda cell: tuple(cell.row.axes[axis] for axis in grid.sample_axes),
+        kind=lambda cell: tuple(cell.row.axes[axis] for axis in treatments),
+        method=method,
+    )
+
+
+def _groups(
+    result: SweepResult, design: Design, primary: PrimaryMetric
+) -> dict[str, list[Group]]:
+    """The groups of every axis, each axis in the order of the primary metric."""
+    names = dict.fromkeys((MODEL, *(axis.name for axis in result.request.grid.axes)))
+    return {name: _groups_of_axis(name, result, design, primary) for name in names}
+
+
+def _groups_of_axis(
+    axis: str, result: SweepResult, design: Design, primary: PrimaryMetric
+) -> list[Group]:
+    cells: dict[Json, list[Cell]] = {}
+    for cell in result.cells:
+        cells.setdefault(cell.values[axis], []).append(cell)
+    ended = {
+        value: [result.rows[cell.key] for cell in members if cell.key in result.rows]
+        for value, members in cells.items()
+    }
+    completed = {
+        value: [
+            _figures(row, result.benchmark.metrics) for row in rows if row.status == "completed"
+        ]
+        for value, rows in ended.items()
+    }
+    metrics = {metric.name: metric for metric in result.benchmark.metrics}
+    times = [name for name, metric in metrics.items() if metric.censored_by]
+    horizons = {
+        name: common_horizon(groups)
+        for name in times
+        if any(groups := [times_by_cluster(runs, name, design) for runs in completed.values()])
+    }
+    groups = [
+        _group(value, cells[value], ended[value], completed[value], metrics, design, horizons)
+        for value in cells
+    ]
+    return sorted(groups, key=lambda group: rank(_mean(group, primary), primary))
+
+
+def _mean(group: Group, primary: PrimaryMetric) -> float | None:
+    return group.metrics[primary.name].mean if primary.name in group.metrics else None
+
+
+def _group(
+    value: Json,
+    cells: Sequence[Cell],
+    ended: Sequence[CellRow],
+    completed: Sequence[CellFigures],
+    metrics: Mapping[str, MetricInfo],
+    design: Design,
+    horizons: Mapping[str, float],
+) -> Group:
+    names = dict.fromkeys((*metrics, *(name for run in completed for name in run.metrics)))
+    times = {name: times_by_cluster(completed, name, design) for name in horizons}
+    return Group(
+        value=value,  # type: ignore[arg-type] # of an axis
+        n_cells=len(cells),
+        n_completed=len(completed),
+        n_failed=len(ended) - len(completed),
+        n_missing=len(cells) - len(ended),
+        metrics={
+            name: mean_of(completed, metrics.get(name) or _metric_of_items(name), design)
+            for name in names
+        },
+        survival={
+            name: survival_of(clusters, horizons[name], has_limits=design.method is not None)
+            for name, clusters in times.items()
+            if clusters
+        },
+        hazards=hazards_of(completed, design),
+        usage=usage_total(row.usage for row in ended),
+        cost_usd=cost_total(row.cost_usd for row in ended),
+    )
+
+
+def _metric_of_items(name: str) -> MetricInfo:
+    """A metric that is known only once the items of a run are read."""
+    return MetricInfo(name=name, title=name, low=None, high=None)
+
+
+def _figures(row: CellRow, metrics: Sequence[MetricInfo]) -> CellFigures:
+    values = {metric.name: row.metrics.get(metric.name) for metric in metrics if metric.censored_by}
+    return CellFigures(
+        row=row,
+        metrics=row.metrics,
+        times={
+            name: Time(value, is_event=name not in (row.censored or ()))
+            for name, value in values.items()
+            if value is not None
+        },
+        judge_variance=row.judge_variance,
+        parts=row.parts or {},
+        exposures=row.exposures or {},
+    )
+
+
+def _failed_cell(row: CellRow) -> FailedCell:
+    return FailedCell(**{name: getattr(row, name) for name in FailedCell.__struct_fields__})
+
+
+def _cell_entry(row: CellRow, primary: PrimaryMetric) -> CellEntry:
+    return CellEntry(
+        cell=row.cell,
+        run_id=row.run_id,
+        axes=row.axes,
+        repeat=row.repeat,
+        value=row.metrics.get(primary.name),
+    )
 
 
 def _ended(result: SweepResult) -> list[CellRow]:
@@ -116,31 +258,30 @@ def _error(
     if failed or n_missing:
         return ErrorEntry(
             code="missing_cells",
-            message=" ".join(_missing(failed, n_missing)),
+            message=" ".join(_missing_cells(failed, n_missing)),
             hint=(TRY_AGAIN if failed else GO_ON).render(call),
             retryable=True,
         )
     short = [row for row in ended if row.exit_code == EXIT_GATE]
-    n_short = len(short)
     if not (short or missed):
         return None
-    of_cells = [f"{plural(n_short, 'cell')} missed a gate or the judge coverage."] * bool(n_short)
     hint = "The sweep itself is complete."
-    if short:  # a run that was played with other bounds says nothing of these
-        what = "what it missed" if all(row.error for row in short) else "its metrics"
-        hint = f"The sweep itself is complete; each cell's run says {what}."
-    return ErrorEntry(
-        code="gate", message=" ".join([*of_cells, *missed]), hint=hint, retryable=False
-    )
+    sentences = [*missed]
+    if short:
+        sentences.insert(0, f"{plural(len(short), 'cell')} missed a gate or the judge coverage.")
+        # A run that was played with other gates says nothing of these.
+        where = "what it missed" if all(row.error for row in short) else "its metrics"
+        hint = f"The sweep itself is complete; each cell's run says {where}."
+    return ErrorEntry(code="gate", message=" ".join(sentences), hint=hint, retryable=False)
 
 
-def _missing(failed: Sequence[CellRow], n_missing: int) -> list[str]:
-    """How many cells there are not, and why."""
-    told = []
+def _missing_cells(failed: Sequence[CellRow], n_missing: int) -> list[str]:
+    """How many cells are missing, and why."""
+    sentences = []
     if failed:
         reasons = dict.fromkeys(row.error.message for row in failed if row.error)
-        shown = " ".join([*reasons][:REASONS_SHOWN])
-        told.append(f"{plural(len(failed), 'cell')} failed. {shown}")
+        first_reasons = " ".join([*reasons][:MOST_REASONS])
+        sentences.append(f"{plural(len(failed), 'cell')} failed. {first_reasons}")
     if n_missing:
-        told.append(f"{plural(n_missing, 'cell')} still to be played.")
-    return told
+        sentences.append(f"{plural(n_missing, 'cell')} still to be played.")
+    return sentences
