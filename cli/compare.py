@@ -89,7 +89,7 @@ def _asked(found: Namespace, prog: str) -> "tuple[ComparisonRequest, list[UsageE
     from socratic_bench.errors import UsageError
     from socratic_bench.settings import Gate
     from socratic_bench.studies.compare.compare import ComparisonRequest
-    from socratic_bench.studies.gates import Bound, MaxDrop
+    from socratic_bench.studies.gates import MaxDrop, Minimum
 
     problems = [] if found.runs else [WHICH_RUNS]
     if found.max_drop and not found.baseline:
@@ -107,7 +107,7 @@ def _asked(found: Namespace, prog: str) -> "tuple[ComparisonRequest, list[UsageE
         baseline=found.baseline,
         metrics=tuple(found.metrics or ()),
         drops=tuple(drop for _, drop in drops if drop),
-        bounds=tuple(Bound.of(gate) for _, gate in gates if gate),
+        minima=tuple(Minimum.of(gate) for _, gate in gates if gate),
         allows_differences=found.allow,
         method=found.interval,
         judging=found.judging,

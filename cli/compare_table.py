@@ -10,7 +10,7 @@ from socratic_bench.documents.comparison import (
     FigureDifference,
 )
 from socratic_bench.documents.sweep import Estimate, Mean
-from socratic_bench.studies.groups import told
+from socratic_bench.studies.groups import conditions_text
 from socratic_bench.types import plural
 
 from . import terminal
@@ -136,6 +136,6 @@ def _closing(document: ComparisonDocument) -> Iterator[str]:
     for first, second in document.tied or ():
         yield f"{first} and {second} cannot be told apart by {metric}."
     for one in document.conditions:
-        yield f"~ {one.name} differs: {told(one.values)}"
+        yield f"~ {one.name} differs: {conditions_text(one.values)}"
     for notice in document.notices:
         yield f"~ {notice}"

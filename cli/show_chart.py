@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from . import terminal
 
 if TYPE_CHECKING:
-    from socratic_bench.studies.report.rows import TurnRow
     from socratic_bench.studies.report.single import Single
+    from socratic_bench.studies.rows import TurnRow
 
 SHORT, UNJUDGED, RIGHT, UNTOLD, EVENT = "!", "?", "+", ".", "*"
 COLOURS = {SHORT: terminal.RED, UNJUDGED: terminal.YELLOW}

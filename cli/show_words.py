@@ -11,8 +11,8 @@ from .output import plain, say
 from .show_chart import SHORT, UNJUDGED, chart, coloured, sign_of
 
 if TYPE_CHECKING:
-    from socratic_bench.studies.report.rows import TurnRow
     from socratic_bench.studies.report.single import Single
+    from socratic_bench.studies.rows import TurnRow
 
 LEAST_COLUMNS = 20
 INDENT = "  "
@@ -41,10 +41,10 @@ def _head(single: "Single") -> Iterator[str]:
     run, views = single.run, single.benchmark.views
     for part in wrapped(f"{run.run_id}: {plain(run.model)}", _columns()):
         yield terminal.coloured(part, BOLD)
-    named = any(part is not None for part in run.stored.sample)
-    sample = f"{views.sample} {plain(run.sample)}, " if named else ""
+    named = any(part is not None for part in run.sample)
+    sample = f"{views.sample} {plain(run.sample_name)}, " if named else ""
     what = "turn" if run.at("items") is None else "item"
-    length = f"{plural(run.stored.keys.n_turns, what)} ({run.at('end_reason')})"
+    length = f"{plural(run.n_turns, what)} ({run.at('end_reason')})"
     yield f"{sample}{length}, {_judge(single)}"
     known = {one.name: None for one in single.benchmark.metrics}
     metrics: Mapping[str, Any] = {**known, **(run.at("metrics") or {})}

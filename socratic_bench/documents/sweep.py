@@ -257,6 +257,16 @@ class SweepFile(Struct, frozen=True, kw_only=True):
     seed: Annotated[Seed, doc("seed from which the seeds of cells follow")]
     started_at: Annotated[str, doc("when it began, ISO 8601 with its offset")]
     runner_version: Annotated[str, doc("version of the program that began it")]
+    axes: Annotated[
+        dict[str, list[Value]] | None,
+        doc(
+            "the plan: all values of each axis, in order; --resume adds new ones. null in a sweep "
+            "of an earlier program: then the rows of cells tell the values"
+        ),
+    ] = None
+    repeats: Annotated[
+        Repeat | None, doc("the plan: how often each cell is played; null: as for axes")
+    ] = None
 
 
 class Group(Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Figures over runs: means with intervals, differences of pairs, hazards, usage and cost in total."""
+"""Figures over runs: means with intervals, differences of pairs, hazards, usage and cost."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from math import fsum, isfinite

@@ -31,7 +31,7 @@ NEVER = "{gates} {word}: nothing of what is asked for has {metric}."
 
 
 class Minimum(Struct, frozen=True, kw_only=True):
-    """The least that a figure over all runs of a model must be, or the lower limit of its interval."""
+    """The least value of a figure over all runs of a model, or of its interval's lower limit."""
 
     metric: str
     figure: Literal["mean", "median", "restricted_mean"]

@@ -67,8 +67,10 @@ def _plan_of(runs: Iterable[RunRow]) -> Mapping[str, Collection[Json]]:
 
 
 def has_several_samples(plan: Mapping[str, Collection[Json]]) -> bool:
-    """Whether a plan has several values of what is played. Openings of one scenario are no samples."""
-    return any(len(values) > 1 for name, values in plan.items() if is_sample(name) and name != PROMPT)
+    """Whether a plan plays several samples; openings of one scenario are none."""
+    return any(
+        len(values) > 1 for name, values in plan.items() if is_sample(name) and name != PROMPT
+    )
 
 
 def is_sample(axis: str) -> bool:
@@ -89,15 +91,17 @@ def kind_of(runs: Sequence[RunRow], unlike: Collection[str] = ()) -> KindOf:
 
     def kind(run: RunRow) -> Hashable:
         values = tuple((name, _axis_value(run, name)) for name in treatments)
-        conditions = ((path, value) for path, value in run.conditions.items() if path not in ignored)
+        conditions = (
+            (path, value) for path, value in run.conditions.items() if path not in ignored
+        )
         return values, tuple(sorted(conditions))
 
     return kind
 
 
 def _treatments(runs: Sequence[RunRow]) -> tuple[str, ...]:
-    """The axes, beside samples and models, of which a sweep has several values, if they are known of
-    every run.
+    """The axes beside samples and models of which a sweep has several values, if every run has
+    one.
     """
     plans = {id(run.cell.plan): run.cell.plan for run in runs if run.cell}.values()
     varied = dict.fromkeys(
@@ -158,9 +162,7 @@ def pairs_of_groups(
     ]
 
 
-def pair_runs(
-    first: Group, second: Group, design: Design, kind: KindOf | None = None
-) -> Pairing:
+def pair_runs(first: Group, second: Group, design: Design, kind: KindOf | None = None) -> Pairing:
     """Pair runs of one sample, opening, kind and repeat, or seed if a run has no repeat. Several of
     these are paired in the order in which they began. The kind is the design's, or the given one.
     """

@@ -1,8 +1,8 @@
 """The sweeps of a store: how each began, and how its cells ended.
 
-`sweeps/{sweep_id}/sweep.json` has the beginning with the plan, and `sweeps/{sweep_id}/cells/*.jsonl`
-has many rows a file. The rows are an index of the runs: a row that a killed process did not write
-is made again from the curated file of its run.
+`sweeps/{sweep_id}/sweep.json` has the beginning with the plan, `sweeps/{sweep_id}/cells/*.jsonl`
+many rows a file. The rows are an index of the runs: a row that a killed process did not write is
+made again from the curated file of its run.
 """
 
 import time

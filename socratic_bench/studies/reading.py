@@ -5,7 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from socratic_bench.documents.encoding import loaded, read, read_value
 from socratic_bench.documents.files import JudgeFile, TurnFile
@@ -170,9 +169,7 @@ def _read_folder(store: ListedStore, folder: str, beginning: str) -> Iterator[tu
             yield key.removeprefix(folder), values
 
 
-def judged_by(
-    name: str, run: FoundRun, document: Document, region: Callable[[], str]
-) -> Document:
+def judged_by(name: str, run: FoundRun, document: Document, region: Callable[[], str]) -> Document:
     """The document of a run with the verdicts, and so the figures, of the judging `name`.
 
     Raises `UsageError` if the run has no such judging, and `ArtifactError` for a store.

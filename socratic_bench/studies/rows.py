@@ -34,7 +34,7 @@ _NOT_IN_ROWS = ("turns", "journal")
 
 
 class SweepCell(Struct, frozen=True, kw_only=True):
-    """The place of a run in its sweep: `axes` are its own values, `plan` all values of each axis."""
+    """The place of a run in its sweep: its value of each axis, and by `plan` all values of each."""
 
     axes: Mapping[str, Json]
     repeat: int
@@ -156,7 +156,7 @@ def read_document(body: bytes, name: str) -> Document:
 
 
 def benchmark_of(document: Document, name: str) -> Benchmark:
-    """The benchmark of a complete run. Raises `UsageError` with the file's `name` if it is unknown."""
+    """The benchmark of a complete run in the file `name`. Raises `UsageError` if it is unknown."""
     try:
         return load_benchmark(document["benchmark"])
     except UsageError as error:
@@ -199,9 +199,9 @@ def run_row(
     *,
     source: str,
     cell: SweepCell | None = None,
-    files: Files = {},
+    files: Files,
 ) -> RunRow:
-    """The row of a validated document; `files` are those of turns and verdicts by name, if read."""
+    """The row of a validated document; `files` are those of its turns and verdicts, by name."""
     metrics, views = document["metrics"], benchmark.views
     times = {metric.name: _time(metric, metrics) for metric in benchmark.metrics}
     return RunRow(
@@ -295,9 +295,7 @@ def _turn_variances(document: Document, score: str, n_samples: int) -> Iterator[
             yield fsum(spread**2 for spread in spreads) / n_samples / len(spreads) ** 2
 
 
-def _turn_row(
-    entry: Document, document: Document, benchmark: Benchmark, files: Files
-) -> TurnRow:
+def _turn_row(entry: Document, document: Document, benchmark: Benchmark, files: Files) -> TurnRow:
     file_name = f"{entry['turn']:03d}.json"
     own = [key for key in benchmark.parts.turn.__struct_encode_fields__ if key in entry]
     said = benchmark.views.said

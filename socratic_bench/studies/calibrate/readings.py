@@ -8,7 +8,6 @@ from math import fsum
 from typing import Any, TypeVar
 
 import msgspec
-import orjson
 from msgspec import Struct
 from msgspec.structs import asdict
 
@@ -18,8 +17,9 @@ from socratic_bench.documents.calibration import CalibratedJudge, Label, Precedi
 from socratic_bench.documents.encoding import reason
 from socratic_bench.errors import Mistakes, Problem, UsageError, Words
 from socratic_bench.studies.calibrate.labels import LabelledTurn
-from socratic_bench.studies.reading import runs_at
-from socratic_bench.studies.rows import known_benchmark, validate_run
+from socratic_bench.studies.places import find_runs
+from socratic_bench.studies.reading import judged_by
+from socratic_bench.studies.rows import benchmark_of, read_document, validate_run
 from socratic_bench.turns import Judged, Rubric, Unscored, Verdict
 
 Value = TypeVar("Value")
@@ -316,25 +316,23 @@ def read_runs(
     found: dict[str, JudgedRun] = {}
     for argument in dict.fromkeys(arguments):
         with mistakes:
-            for one in runs_at(argument, region, judging):
-                run = _read(one.body, one.name)
+            for stored in find_runs(argument, region).runs:
+                document = read_document(stored.body, stored.name)
+                validate_run(document, benchmark_of(document, stored.name), stored.name)
+                if judging:
+                    document = judged_by(judging, stored, document, region)
+                run = _judged_run(document, stored.name)
                 found.setdefault(run.run_id, run)
     if mistakes.sentences:
         raise mistakes.error()
     return [*found.values()]
 
 
-def _read(body: bytes, name: str) -> JudgedRun:
+def _judged_run(document: Mapping[str, Any], name: str) -> JudgedRun:
     try:
-        document = orjson.loads(body)
         run = convert(document, _Run)
-    except orjson.JSONDecodeError as error:
-        raise UsageError([f"{name} is no JSON document: {error}."]) from error
     except msgspec.ValidationError as error:
         raise UsageError([f"{name} is no complete run: {reason(error)}"]) from error
-    if run.kind not in ("run", "curated") or run.status != "completed":
-        raise UsageError([f"{name} is no complete run: {run.kind}, {run.status}."])
-    validate_run(document, known_benchmark(run.benchmark, name), name)
     return JudgedRun(
         run_id=run.run_id,
         benchmark=run.benchmark,

@@ -73,7 +73,9 @@ def compare(
         with mistakes:
             raise error
     if unlike and not request.allows_differences:
-        sentences = [f"{path} differs: {conditions_text(values)}." for path, values in unlike.items()]
+        sentences = [
+            f"{path} differs: {conditions_text(values)}." for path, values in unlike.items()
+        ]
         with mistakes:
             raise UsageError(sentences, hint=UNLIKE)
     failed = {cell.row.model for cell in stored.failed if cell.source == request.baseline}
@@ -100,7 +102,7 @@ def compare(
 
 
 def _mistakes(request: ComparisonRequest, benchmark: Benchmark | None) -> Iterator[UsageError]:
-    gates = (*request.drops, *request.minima)
+    gates: tuple[MaxDrop | Minimum, ...] = (*request.drops, *request.minima)
     if any(gate.is_of_limit for gate in gates) and not is_available():
         yield UsageError(["A gate on a limit of an interval needs scipy."], hint=NO_INTERVALS)
     if benchmark is None:
@@ -134,5 +136,6 @@ def _metrics(request: ComparisonRequest, benchmark: Benchmark) -> list[MetricInf
 def _metric_names(request: ComparisonRequest, benchmark: Benchmark) -> dict[str, None]:
     """The primary metric, those that are asked for, and those of gates."""
     names = request.metrics or benchmark.compared_metrics
-    of_gates = [gate.metric for gate in (*request.drops, *request.minima)]
-    return dict.fromkeys((benchmark.primary_metric, *names, *of_gates))
+    of_drops = [gate.metric for gate in request.drops]
+    of_minima = [gate.metric for gate in request.minima]
+    return dict.fromkeys((benchmark.primary_metric, *names, *of_drops, *of_minima))

@@ -138,9 +138,7 @@ def _horizons(comparison: Comparison) -> Mapping[str, float]:
     }
 
 
-def _contender(
-    group: Group, comparison: Comparison, horizons: Mapping[str, float]
-) -> Contender:
+def _contender(group: Group, comparison: Comparison, horizons: Mapping[str, float]) -> Contender:
     design, sources = comparison.design, [*dict.fromkeys(run.source for run in group.runs)]
     times = {name: times_by_cluster(group.runs, name, design) for name in horizons}
     return Contender(
@@ -151,9 +149,7 @@ def _contender(
         n_failed=sum(
             cell.row.model == group.model and cell.source in sources for cell in comparison.failed
         ),
-        metrics={
-            metric.name: mean_of(group.runs, metric, design) for metric in comparison.metrics
-        },
+        metrics={metric.name: mean_of(group.runs, metric, design) for metric in comparison.metrics},
         score_by_turn=_score_by_turn(group),
         survival={
             name: survival_with_curve(clusters, horizons[name], has_limits=comparison.has_limits)

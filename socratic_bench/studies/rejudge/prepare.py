@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
-import orjson
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
@@ -33,9 +32,8 @@ from socratic_bench.runs.resume import earlier_config
 from socratic_bench.settings import CoreConfig, continued
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.stores import ListedBucket, ListedStore
-from socratic_bench.studies.places import Found, found_at
-from socratic_bench.studies.reading import own_store
-from socratic_bench.studies.rows import benchmark_at, validate_run
+from socratic_bench.studies.places import FoundRun, find_runs, store_of
+from socratic_bench.studies.rows import benchmark_of, read_document, validate_run
 from socratic_bench.studies.sweep.resume import journal_entries
 from socratic_bench.turns import ClosingAnswer, Measure, Turn
 from socratic_bench.types import Role
@@ -146,10 +144,10 @@ def prepare_judgings(
     Raises `UsageError` with the given problems and all others, and `ArtifactError` for a store.
     """
     mistakes: list[Words] = [*problems, *_unpriced(asked)]
-    found: dict[str, Found] = {}
+    found: dict[str, FoundRun] = {}
     for argument in dict.fromkeys(arguments):
         try:
-            found |= {one.name: one for one in found_at(argument, region)}
+            found |= {one.name: one for one in find_runs(argument, region).runs}
         except UsageError as error:
             mistakes += error.sentences
     prepared: list[Rejudging] = []
@@ -192,13 +190,13 @@ def _plain(text: str) -> str:
 
 
 def _prepared(
-    found: Found, asked: RunConfig, flagged: Collection[str], region: Callable[[], str]
+    found: FoundRun, asked: RunConfig, flagged: Collection[str], region: Callable[[], str]
 ) -> Rejudging:
-    inner = benchmark_at(found.body, found.name)  # refuses what is no document
-    document = orjson.loads(found.body)
+    document = read_document(found.body, found.name)
+    inner = benchmark_of(document, found.name)
     validate_run(document, inner, found.name)
     run_id = str(document["run_id"])
-    store = found.store or own_store(document, region)
+    store = found.store or store_of(document, region)
     if store is None:
         raise UsageError(
             [f"{found.name}: no store keeps this run: name its folder, or prefix of a bucket."]

@@ -17,8 +17,8 @@ from socratic_bench.studies.report.parts import (
     percent,
     words,
 )
-from socratic_bench.studies.report.rows import RunRow, TurnRow
 from socratic_bench.studies.report.study import SHARE, Estimate, Study, score_metric
+from socratic_bench.studies.rows import RunRow, TurnRow
 
 # What went wrong, by kind: cells that failed, turns without a score, replies that are none.
 

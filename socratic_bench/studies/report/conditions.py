@@ -19,8 +19,8 @@ from socratic_bench.studies.report.parts import (
     number,
     words,
 )
-from socratic_bench.studies.report.rows import RunRow
 from socratic_bench.studies.report.study import Study
+from socratic_bench.studies.rows import RunRow
 
 HOURS = 3
 # Where the service's regions are, by the beginning of their names.
@@ -165,7 +165,7 @@ def samples(study: Study) -> Section | None:
     """Each sample with each model by the primary metric; what was not tested is blank."""
     names, metric = study.rows.samples, study.primary
     cells = {
-        (name, model): study.mean(metric, [run for run in runs if run.sample == name])
+        (name, model): study.mean(metric, [run for run in runs if run.sample_name == name])
         for name in names
         for model, runs in study.runs.items()
     }

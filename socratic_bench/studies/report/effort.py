@@ -17,8 +17,8 @@ from socratic_bench.studies.report.parts import (
     number,
     usd,
 )
-from socratic_bench.studies.report.rows import TurnRow
 from socratic_bench.studies.report.study import Estimate, Study
+from socratic_bench.studies.rows import TurnRow
 
 
 def cost(study: Study) -> Section | None:

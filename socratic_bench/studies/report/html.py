@@ -15,9 +15,9 @@ from msgspec import Struct
 from socratic_bench.errors import Problem, UsageError
 from socratic_bench.studies.report.parts import counted, shown_text, spans_of
 from socratic_bench.studies.report.report import Report
-from socratic_bench.studies.report.rows import RunRow, TurnRow, VerdictRow
 from socratic_bench.studies.report.study import Study
 from socratic_bench.studies.report.svg import drawn
+from socratic_bench.studies.rows import RunRow, TurnRow, VerdictRow
 from socratic_bench.version import VERSION
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def page_of(study: Study, report: Report, max_bytes: int, call: Callable[[str], 
 
 
 def _repeat(run: RunRow) -> tuple[int, str]:
-    return run.stored.repeat or 0, run.run_id
+    return run.repeat or 0, run.run_id
 
 
 def _unbroken(text: str) -> str:
@@ -152,7 +152,7 @@ def _emphasising(models: Sequence[str]) -> "Callable[[str], Markup]":
 
 def _clustered(study: Study) -> str:
     """By what, where it is neither items nor, with a single sample, prompts."""
-    is_of_parts = any(run.stored.parts for run in study.rows.runs)
+    is_of_parts = any(run.parts for run in study.rows.runs)
     if is_of_parts or len(study.rows.samples) == 1:
         return ""
     return f", clustered by {study.views.sample}"
@@ -209,8 +209,8 @@ def _entry(run: RunRow, study: Study, samples: Sequence[str], events: Sequence[s
     return [
         run.run_id,
         study.ranked.index(run.model),
-        samples.index(run.sample),
-        run.stored.repeat,
+        samples.index(run.sample_name),
+        run.repeat,
         len(run.turns),
         run.metrics[study.primary.name],
         [events.index(name) for name in sorted(events_of(run))],

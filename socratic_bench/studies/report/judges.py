@@ -19,8 +19,8 @@ from socratic_bench.studies.report.parts import (
     percent,
     words,
 )
-from socratic_bench.studies.report.rows import RunRow, TurnRow, VerdictRow
 from socratic_bench.studies.report.study import Estimate, Study
+from socratic_bench.studies.rows import RunRow, TurnRow, VerdictRow
 
 LEAN = MetricInfo(name="lean", title="Points over the jury's mean", low=None, high=None)
 WHOLE = "score"

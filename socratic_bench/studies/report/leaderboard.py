@@ -24,8 +24,8 @@ from socratic_bench.studies.report.parts import (
     usd,
     words,
 )
-from socratic_bench.studies.report.rows import RunRow
 from socratic_bench.studies.report.study import Endurance, Estimate, Study
+from socratic_bench.studies.rows import RunRow
 
 MODEL = words("Model")
 # Metrics that belong together, such as those of one dimension each.

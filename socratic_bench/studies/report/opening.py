@@ -8,10 +8,10 @@ from typing import Any
 from msgspec import Struct
 
 from socratic_bench.studies.figures import danger
-from socratic_bench.studies.groups import differing
+from socratic_bench.studies.groups import differing_conditions
 from socratic_bench.studies.report.parts import between, counted, listed, number, percent, usd
-from socratic_bench.studies.report.rows import RunRow
 from socratic_bench.studies.report.study import Endurance, Study, time_of
+from socratic_bench.studies.rows import RunRow
 
 FEWEST_SAMPLES = 5
 # The first two sentences of a report, made of figures alone.
@@ -52,7 +52,7 @@ def _facts(study: Study, *, is_labelled: bool) -> Iterator[tuple[str, str]]:
     if failed:
         yield "Failed", f"{counted(failed, 'run')}, in no figure but those of failures"
     yield f"{study.views.sample}s".capitalize(), str(len(study.rows.samples))
-    lengths = sorted({run.stored.keys.n_turns for run in runs})
+    lengths = sorted({run.n_turns for run in runs})
     turns = str(lengths[0]) if len(lengths) == 1 else f"{lengths[0]} to {lengths[-1]}"
     yield "Turns a run", f"{turns}, counted from 0"
     yield "Judge", _judges(study, is_labelled=is_labelled)
@@ -108,7 +108,7 @@ def _values(runs: Sequence[RunRow], path: str) -> str | None:
 
 
 def _share(runs: Sequence[RunRow], path: str) -> str | None:
-    known = [(run.at(path), run.stored.keys.n_turns) for run in runs]
+    known = [(run.at(path), run.n_turns) for run in runs]
     counts = [(n, of) for n, of in known if n is not None and of]
     if not counts:
         return None
@@ -129,7 +129,7 @@ def _cost(runs: Sequence[RunRow]) -> str:
 
 
 def _notices(study: Study) -> Iterator[str]:
-    for path, values in differing(study.groups).items():
+    for path, values in differing_conditions(study.groups).items():
         told = (f"{', '.join(map(str, some))} for {name}" for name, some in values.items())
         yield f"The models were not played alike: {path} is {'; '.join(told)}."
     for model in study.ranked:
@@ -138,7 +138,7 @@ def _notices(study: Study) -> Iterator[str]:
     lacking = sum(1 for one in coverage if one is not None and one < 1)
     if lacking:
         yield f"{counted(lacking, 'run')} had turns that no judge could score."
-    is_of_parts = any(run.stored.parts for run in study.rows.runs)  # and so are intervals
+    is_of_parts = any(run.parts for run in study.rows.runs)  # and so are intervals
     if len(study.rows.samples) < FEWEST_SAMPLES and not is_of_parts:
         yield _few(study)
 
@@ -277,8 +277,8 @@ def _worst_sample(study: Study, model: str) -> str:
     for run in study.runs[model]:
         time = time_of(run, study.ordering)
         if time is not None:
-            runs[run.sample] += 1
-            events[run.sample] += time.is_event
+            runs[run.sample_name] += 1
+            events[run.sample_name] += time.is_event
     worst = max(sorted(runs), key=lambda one: events[one] / runs[one])
     return f"{worst} ({events[worst]} of {runs[worst]})"
 
@@ -309,7 +309,7 @@ def _of_metric(study: Study) -> Iterator[str]:
 def _weakest(study: Study, model: str) -> str | None:
     by_sample: dict[str, list[RunRow]] = {}
     for run in study.runs[model]:
-        by_sample.setdefault(run.sample, []).append(run)
+        by_sample.setdefault(run.sample_name, []).append(run)
     found = {name: study.mean(study.primary, runs) for name, runs in by_sample.items()}
     known = {name: one.mean for name, one in found.items() if one}
     if len(known) < 2:  # noqa: PLR2004 -- of one there is no weakest

@@ -12,10 +12,9 @@ from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.settings import S3
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.stores import store_at
-from socratic_bench.studies.places import SWEEPS, Found, found_at
-from socratic_bench.studies.reading import judged_by
-from socratic_bench.studies.report.rows import RunRow, TurnRow, row_of
-from socratic_bench.studies.rows import COMPLETE_IT, benchmark_at
+from socratic_bench.studies.places import SWEEPS, FoundRun, find_runs
+from socratic_bench.studies.reading import read_run
+from socratic_bench.studies.rows import COMPLETE_IT, RunRow, TurnRow, benchmark_of
 
 CURATED = "curated/runs/"
 MOST_NAMED = 5
@@ -74,7 +73,7 @@ class Single(Struct, frozen=True, kw_only=True):
             metric=primary,
             value=self.run.metrics[primary],
             threshold=self.threshold,
-            n_turns=self.run.stored.keys.n_turns,
+            n_turns=self.run.n_turns,
             turns=[self._turn(one) for one in self.run.turns],
         )
 
@@ -98,14 +97,13 @@ def read_single(
     Raises `UsageError` if it is not there, or not the only one, and `ArtifactError` for a store.
     """
     found = _found(argument, roots, region)
-    if judging:
-        found = judged_by(found, judging, region)
-    benchmark = benchmark_at(found.body, found.name)
-    row = row_of(argument, found, benchmark, judging)
-    return Single(run=row, benchmark=benchmark, place=found.name, judging=judging)
+    run = read_run(found, region, argument=argument, judging=judging)
+    return Single(
+        run=run, benchmark=benchmark_of(run.document, found.name), place=found.name, judging=judging
+    )
 
 
-def _found(argument: str, roots: Sequence[str], region: Callable[[], str]) -> Found:
+def _found(argument: str, roots: Sequence[str], region: Callable[[], str]) -> FoundRun:
     is_local = not argument.startswith(S3)
     if _RUN_ID.fullmatch(argument) and not Path(argument).exists():
         if not roots:
@@ -115,25 +113,25 @@ def _found(argument: str, roots: Sequence[str], region: Callable[[], str]) -> Fo
     if own := _OWN.fullmatch(argument):
         return _stored(own["run_id"], [own["root"] or "."], region)
     if (is_local and not Path(argument).is_dir()) or SWEEPS in argument:
-        return _only(found_at(argument, region), argument)
+        return _only(find_runs(argument, region).runs, argument)
     store = store_at(argument.rstrip("/") or argument, region)
     names = [one.removeprefix(CURATED) for one in store.keys(CURATED) if one.endswith(".json")]
     _check(sorted(one.removesuffix(".json") for one in names), argument)
     return _stored(names[0].removesuffix(".json"), [argument.rstrip("/") or argument], region)
 
 
-def _stored(run_id: str, roots: Sequence[str], region: Callable[[], str]) -> Found:
+def _stored(run_id: str, roots: Sequence[str], region: Callable[[], str]) -> FoundRun:
     key = RunKeys(run_id).curated
     for root in roots:
         store = store_at(root, region)
         if body := store.get(key):
-            return Found(name=store.location(key), body=body, store=store)
+            return FoundRun(name=store.location(key), body=body, store=store)
     raise UsageError(
         [f"There is no complete run {run_id} in {' or '.join(roots)} ({key})."], hint=COMPLETE_IT
     )
 
 
-def _only(found: Sequence[Found], argument: str) -> Found:
+def _only(found: Sequence[FoundRun], argument: str) -> FoundRun:
     _check([Path(one.name).stem for one in found], argument)
     return found[0]
 

@@ -15,9 +15,15 @@ from socratic_bench.statistics.bootstrap import Limits, Method, in_fixed_order, 
 from socratic_bench.statistics.differences import ALPHA, paired_p
 from socratic_bench.statistics.intervals import clustered
 from socratic_bench.statistics.survival import Step, Time, curve, median, restricted_mean
-from socratic_bench.studies.figures import interval_of, mean_over
-from socratic_bench.studies.groups import Group, clusters_by, paired
-from socratic_bench.studies.report.rows import Rows, RunRow, TurnRow
+from socratic_bench.studies.figures import (
+    differences_by_cluster,
+    interval_of,
+    mean_of,
+    values_of,
+)
+from socratic_bench.studies.groups import Group, design_of, pair_runs
+from socratic_bench.studies.report.rows import Rows
+from socratic_bench.studies.rows import RunRow, TurnRow
 
 METHOD: Method = "t"
 # More panels in one chart tell nobody anything, and colours and shapes would come twice.
@@ -55,7 +61,7 @@ class Study:
         self.metrics = {one.name: one for one in rows.benchmark.metrics}
         self.ordering = self.metrics[self.views.endurance or rows.benchmark.primary_metric]
         self.primary = self.metrics[rows.benchmark.primary_metric]
-        self._cluster_of = clusters_by([run.stored for run in rows.runs])
+        self._design = design_of(rows.runs, METHOD)
 
     @property
     def drawn(self) -> list[str]:
@@ -87,14 +93,14 @@ class Study:
         """A metric over runs in which it is known, or over what their items are of."""
         clusters: dict[Hashable, list[float]] = defaultdict(list)
         for run in runs:
-            for key, value in run.stored.values(metric.name, self.cluster_of(run)).items():
+            for key, value in values_of(run, metric.name, self.cluster_of(run)).items():
                 clusters[key].append(value)
         return _estimate(clusters, metric)
 
     @cached_property
     def is_of_parts(self) -> bool:
         """Whether values of the primary metric are of items, which are right or wrong."""
-        return any(run.stored.parts.get(self.primary.name) for run in self.rows.runs)
+        return any(run.parts.get(self.primary.name) for run in self.rows.runs)
 
     @property
     def clusters(self) -> str:
@@ -106,14 +112,12 @@ class Study:
     def groups(self) -> list[Group]:
         """The runs of each model as `compare` has them."""
         return [
-            Group(name=model, model=model, runs=tuple(run.stored for run in runs))
-            for model, runs in self.runs.items()
+            Group(name=model, model=model, runs=tuple(runs)) for model, runs in self.runs.items()
         ]
 
     def whole(self, model: str) -> Mean:
         """The primary metric of a model's runs, as `compare` has it."""
-        runs = [run.stored for run in self.rows.of(model)]
-        return mean_over(runs, self.primary, self._cluster_of, METHOD)
+        return mean_of(self.rows.of(model), self.primary, self._design)
 
     def over_turns(
         self, runs: Iterable[RunRow], value: Callable[[TurnRow], float | None], metric: MetricInfo
@@ -134,13 +138,14 @@ class Study:
 
     def cluster_of(self, run: RunRow) -> Hashable:
         """What a run counts to in intervals: its sample, or its prompt where all play one."""
-        return self._cluster_of(run.stored)
+        return self._design.cluster(run)
 
     def p_values(self, metric: str) -> Mapping[tuple[str, str], float]:
         """Of the difference of each two models in pairs of runs, by what the pair's runs say."""
         known = {}
         for one, other in combinations(self.groups, 2):
-            clusters = paired(one, other, (), self._cluster_of).differences(metric)
+            pairing = pair_runs(one, other, self._design)
+            clusters = differences_by_cluster(pairing.pairs, metric)
             p = paired_p(clustered(clusters)) if clusters else None
             if p is not None:
                 known[one.name, other.name] = p
@@ -223,7 +228,7 @@ def endurances(study: Study) -> Mapping[str, Endurance]:
     known = {model: found for model, found in clusters.items() if found}
     if not known:
         return {}
-    longest = [max(run.stored.keys.n_turns for run in study.runs[model]) for model in known]
+    longest = [max(run.n_turns for run in study.runs[model]) for model in known]
     horizon = float(max(1, min(longest)))
     return {
         model: _endurance(study, study.runs[model], some, metric, horizon)

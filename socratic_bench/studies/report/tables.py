@@ -15,7 +15,8 @@ from msgspec import Struct
 
 from socratic_bench.documents.report import RunRecord, TurnRecord, VerdictRecord
 from socratic_bench.errors import ArtifactError
-from socratic_bench.studies.report.rows import Rows, RunRow
+from socratic_bench.studies.report.rows import Rows
+from socratic_bench.studies.rows import RunRow
 
 Kind = Literal["boolean", "integer", "number", "text", "time"]
 Cell = bool | int | float | str | datetime | None
@@ -160,7 +161,10 @@ def _event_kinds(name: str, rows: Rows) -> dict[str, Kind]:
 def _run(run: RunRow, rows: Rows) -> Mapping[str, Cell]:
     record = _cells(
         RunRecord,
-        *(run, run.stored, run.stored.keys),
+        run,
+        benchmark=rows.benchmark.name,
+        sample=run.sample_name,
+        end_reason=run.at("end_reason"),
         started_at=_time(run.at("timestamps.started_at")),
         completed_at=_time(run.at("timestamps.completed_at")),
         duration_s=run.at("timestamps.duration_seconds"),
@@ -194,7 +198,9 @@ def _turns(rows: Rows) -> Iterator[Mapping[str, Cell]]:
     for run in rows.runs:
         for turn in run.turns:
             yield {
-                **_cells(TurnRecord, turn, run, n_verdicts=len(turn.verdicts)),
+                **_cells(
+                    TurnRecord, turn, run, sample=run.sample_name, n_verdicts=len(turn.verdicts)
+                ),
                 **_named("score_", turn.scores),
                 **_seen(turn.events, rows),
                 **_named("heuristic_", turn.heuristics),
@@ -207,7 +213,7 @@ def _verdicts(rows: Rows) -> Iterator[Mapping[str, Cell]]:
         for turn in run.turns:
             for n, verdict in enumerate(turn.verdicts):
                 yield {
-                    **_cells(VerdictRecord, verdict, turn, run, verdict=n),
+                    **_cells(VerdictRecord, verdict, turn, run, sample=run.sample_name, verdict=n),
                     **_named("score_", verdict.scores),
                     **_seen(verdict.events, rows),
                     **_named("rationale_", verdict.rationale),

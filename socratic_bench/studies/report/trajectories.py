@@ -16,8 +16,8 @@ from socratic_bench.studies.report.parts import (
     number,
     percent,
 )
-from socratic_bench.studies.report.rows import RunRow, TurnRow
 from socratic_bench.studies.report.study import SHARE, Endurance, Estimate, Study, score_metric
+from socratic_bench.studies.rows import RunRow, TurnRow
 
 
 def by_turn(study: Study) -> Section | None:

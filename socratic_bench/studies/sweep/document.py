@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from msgspec import Struct
+
 from socratic_bench.documents.document import TIME_PLACES, USD_PLACES, ErrorEntry, to_places, utc
 from socratic_bench.documents.jury import Agreement
 from socratic_bench.documents.run import Timestamps
@@ -42,6 +44,14 @@ TRY_AGAIN = Problem.of(
 )
 
 
+class _Axis(Struct, frozen=True, kw_only=True):
+    """What the groups of an axis have in common: `horizons` are those of metrics that are times."""
+
+    metrics: Mapping[str, MetricInfo]
+    design: Design
+    horizons: Mapping[str, float]
+
+
 class CellFigures(RunFigures, frozen=True, kw_only=True):
     """The figures of a completed cell, by its row in the index."""
 
@@ -51,7 +61,9 @@ class CellFigures(RunFigures, frozen=True, kw_only=True):
 def document_of(
     result: SweepResult, *, has_intervals: bool = False, call: Callable[[str], str] = str
 ) -> SweepDocument:
-    """The document that is printed. Intervals need the extra `stats`; texts call settings by `call`."""
+    """The document that is printed; its texts call settings by `call`. Intervals need the extra
+    `stats`.
+    """
     cells, ended = result.cells, _ended(result)
     primary = primary_metric(result.benchmark)
     completed = [row for row in ended if row.status == "completed"]
@@ -128,9 +140,7 @@ def design_of(grid: Grid, method: Method | None) -> Design:
     )
 
 
-def _groups(
-    result: SweepResult, design: Design, primary: PrimaryMetric
-) -> dict[str, list[Group]]:
+def _groups(result: SweepResult, design: Design, primary: PrimaryMetric) -> dict[str, list[Group]]:
     """The groups of every axis, each axis in the order of the primary metric."""
     names = dict.fromkeys((MODEL, *(axis.name for axis in result.request.grid.axes)))
     return {name: _groups_of_axis(name, result, design, primary) for name in names}
@@ -159,11 +169,17 @@ def _groups_of_axis(
         for name in times
         if any(groups := [times_by_cluster(runs, name, design) for runs in completed.values()])
     }
-    groups = [
-        _group(value, cells[value], ended[value], completed[value], metrics, design, horizons)
-        for value in cells
+    found = [
+        _group(
+            value,
+            ended[value],
+            completed[value],
+            len(members),
+            _Axis(metrics=metrics, design=design, horizons=horizons),
+        )
+        for value, members in cells.items()
     ]
-    return sorted(groups, key=lambda group: rank(_mean(group, primary), primary))
+    return sorted(found, key=lambda group: rank(_mean(group, primary), primary))
 
 
 def _mean(group: Group, primary: PrimaryMetric) -> float | None:
@@ -172,21 +188,20 @@ def _mean(group: Group, primary: PrimaryMetric) -> float | None:
 
 def _group(
     value: Json,
-    cells: Sequence[Cell],
     ended: Sequence[CellRow],
     completed: Sequence[CellFigures],
-    metrics: Mapping[str, MetricInfo],
-    design: Design,
-    horizons: Mapping[str, float],
+    n_cells: int,
+    axis: _Axis,
 ) -> Group:
+    metrics, design, horizons = axis.metrics, axis.design, axis.horizons
     names = dict.fromkeys((*metrics, *(name for run in completed for name in run.metrics)))
     times = {name: times_by_cluster(completed, name, design) for name in horizons}
     return Group(
         value=value,  # type: ignore[arg-type] # of an axis
-        n_cells=len(cells),
+        n_cells=n_cells,
         n_completed=len(completed),
         n_failed=len(ended) - len(completed),
-        n_missing=len(cells) - len(ended),
+        n_missing=n_cells - len(ended),
         metrics={
             name: mean_of(completed, metrics.get(name) or _metric_of_items(name), design)
             for name in names

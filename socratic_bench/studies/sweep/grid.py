@@ -1,18 +1,15 @@
 """The cells of a sweep: every combination of its axes' values, as often as it is to be repeated."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from itertools import product
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
-from ulid import ULID
 
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.documents import encode
-from socratic_bench.documents.sweep import SweepFile
 from socratic_bench.settings import MAX_STORED_BYTES, read_bounded, table, to_stored
 from socratic_bench.settings.table import SettingField
 from socratic_bench.types import Json
@@ -167,32 +164,6 @@ class Grid(Struct, frozen=True, kw_only=True):
 def axis_settings() -> Iterator[SettingField]:
     """The settings of a run that a sweep may give several values."""
     return (one for one in table(RunConfig).values() if one.setting.axis)
-
-
-def run_id(sweep: SweepFile, cell: Cell) -> str:
-    """The id of a cell's run: it follows from the sweep and the cell, so that a store tells by
-    itself which cells were begun, and no cell begins twice.
-    """
-    digest = sha256(f"{sweep.sweep_id} {cell.key}".encode()).digest()[:10]
-    return f"run-{ULID.from_bytes(_begun_ms(sweep) + digest)}"
-
-
-def run_ids_begin_with(sweep: SweepFile) -> str:
-    """What the ids of all runs of a sweep begin with."""
-    return f"run-{str(ULID.from_bytes(_begun_ms(sweep) + bytes(10)))[:10]}"
-
-
-def _begun_ms(sweep: SweepFile) -> bytes:
-    started_at = datetime.fromisoformat(sweep.started_at)
-    return int(started_at.timestamp() * 1000).to_bytes(6)
-
-
-def by_axis(cells: Sequence[Cell], name: str) -> dict[Json, list[Cell]]:
-    """The cells of each value of an axis, values in the order in which they were given."""
-    found: dict[Json, list[Cell]] = {}
-    for cell in cells:
-        found.setdefault(cell.values[name], []).append(cell)
-    return found
 
 
 def _told(settings: Mapping[str, Json]) -> bytes:

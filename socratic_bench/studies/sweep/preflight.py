@@ -67,22 +67,22 @@ def check(
             found[large] = None
     if is_judge_known and not _is_unsaid_who(asked, problems):
         found.update(dict.fromkeys(_targets_of_none(asked, called)))
-    if asked.bounds and not found:  # what they can come to is known once all can be played
+    if asked.minima and not found:  # what they can come to is known once all can be played
         benchmark = load_benchmark(grid.base.benchmark)
-        found.update(dict.fromkeys(feasibility.problems(asked.bounds, benchmark)))
+        found.update(dict.fromkeys(feasibility.problems(asked.minima, benchmark)))
     if found:
         raise UsageError([*found], hint="socratic-runner sweep --help lists every flag.")
 
 
 def _misbounded(asked: SweepRequest, has_intervals: Callable[[], bool]) -> Iterator[Words]:
     """What is wrong with bounds on all runs of a model, whatever is played."""
-    if not asked.bounds:
+    if not asked.minima:
         return
     try:
-        yield from misnamed(asked.bounds, load_benchmark(asked.grid.base.benchmark))
+        yield from misnamed(asked.minima, load_benchmark(asked.grid.base.benchmark))
     except UsageError:  # each cell tells of an unknown benchmark
         return
-    yield from without_extra(asked.bounds, has_intervals)
+    yield from without_extra(asked.minima, has_intervals)
 
 
 def _named_by(config: RunConfig) -> Iterator[str]:

@@ -18,7 +18,7 @@ from socratic_bench.runs.prepare import BUILT_IN, read_prices
 from socratic_bench.settings import MAX_TEXT_BYTES, Sources, read_bounded, read_config, table
 from socratic_bench.settings.reader import Flags, Reader
 from socratic_bench.settings.table import SettingField
-from socratic_bench.studies.gates import Bound
+from socratic_bench.studies.gates import Minimum
 from socratic_bench.studies.sweep.grid import MODEL, Axis, Grid, axis_settings
 from socratic_bench.studies.sweep.plan_file import NO_PLAN, TARGETS, PlanFile, meant
 from socratic_bench.studies.sweep.settings import SweepSettings
@@ -38,7 +38,7 @@ class SweepRequest(Struct, frozen=True, kw_only=True):
     grid: Grid
     plan: PlanFile = NO_PLAN
     unread: tuple[str, ...] = ()
-    bounds: tuple[Bound, ...] = ()
+    minima: tuple[Minimum, ...] = ()
 
     def price_tables(self) -> dict[str, PriceTable]:
         """What runs of the sweep are to know of prices: the plan's own, over those of a file.
@@ -83,7 +83,7 @@ def read_sweep(
     problems.extend(misread)
     problems.extend(_own_problems(settings, base, axes, keeps=keeps))
     problems.extend(_contradictions(plan, axes))
-    bounds = {gate: Bound.of(gate) for gate in base.gates}
+    bounds = {gate: Minimum.of(gate) for gate in base.gates}
     base = replace(
         base,
         gates=tuple(gate for gate, bound in bounds.items() if not bound.is_of_many),
@@ -104,7 +104,7 @@ def read_sweep(
         grid=grid,
         plan=plan,
         unread=tuple(unread),
-        bounds=tuple(bound for bound in bounds.values() if bound.is_of_many),
+        minima=tuple(bound for bound in bounds.values() if bound.is_of_many),
     )
     return asked, problems
 

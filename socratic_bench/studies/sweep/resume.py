@@ -26,9 +26,15 @@ from socratic_bench.settings import table
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.replicated_journal import distinct
 from socratic_bench.storage.stores import ListedBucket, ListedStore
-from socratic_bench.studies.index import CellIndex, begun_sweeps, curated_bodies
+from socratic_bench.studies.index import (
+    CellIndex,
+    begun_sweeps,
+    curated_bodies,
+    run_id,
+    run_ids_begin_with,
+)
 from socratic_bench.studies.sweep.engine import CellJob, row_of_curated
-from socratic_bench.studies.sweep.grid import Cell, Grid, run_id, run_ids_begin_with
+from socratic_bench.studies.sweep.grid import Cell, Grid
 from socratic_bench.studies.sweep.settings import SweepSettings
 
 
@@ -37,6 +43,25 @@ def begun_earlier(grid: Grid, stores: Iterable[ListedStore]) -> SweepFile | None
     identity = grid.identity()
     found = [one for store in stores for one in begun_sweeps(store) if one.identity == identity]
     return max(found, key=lambda one: one.sweep_id, default=None)
+
+
+def with_plan(begun: SweepFile, grid: Grid) -> SweepFile:
+    """The beginning of a sweep with the plan of its grid, added to an earlier plan.
+
+    A sweep of an earlier program has no plan, and its rows may have values of which this grid has
+    none: it stays as it is.
+    """
+    if begun.axes is None:
+        return begun
+    axes = {axis.name: [*axis.values] for axis in grid.axes}
+    return replace(
+        begun,
+        axes={
+            name: [*dict.fromkeys([*begun.axes.get(name, ()), *axes.get(name, ())])]
+            for name in {**begun.axes, **axes}
+        },
+        repeats=max(begun.repeats or 1, grid.repeats),
+    )
 
 
 def known_rows(
@@ -53,7 +78,7 @@ def known_rows(
     for index in indices:
         rows.update(index.rows())
     complete = {row.cell for row in rows.values() if row.status == "completed"}
-    unknown = {run_id(begun, one): one for one in cells if one.key not in complete}
+    unknown = {run_id(begun, one.key): one for one in cells if one.key not in complete}
     beginning = run_ids_begin_with(begun)
     for store in stores:
         for name, body in curated_bodies(store, beginning, unknown.__contains__):

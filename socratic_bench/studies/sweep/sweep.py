@@ -22,7 +22,7 @@ from socratic_bench.runs.context import utc_now
 from socratic_bench.runs.prepare import draw_seed
 from socratic_bench.runs.services import Services
 from socratic_bench.storage.stores import ListedStores
-from socratic_bench.studies.index import CellIndex
+from socratic_bench.studies.index import CellIndex, run_id
 from socratic_bench.studies.sweep.engine import (
     CellJob,
     SweepControl,
@@ -30,7 +30,7 @@ from socratic_bench.studies.sweep.engine import (
     SweepEngine,
     SweepState,
 )
-from socratic_bench.studies.sweep.grid import Cell, Grid, run_id
+from socratic_bench.studies.sweep.grid import Cell, Grid
 from socratic_bench.studies.sweep.preflight import Preflight
 from socratic_bench.studies.sweep.request import SweepRequest
 from socratic_bench.studies.sweep.resume import (
@@ -41,6 +41,7 @@ from socratic_bench.studies.sweep.resume import (
     known_rows,
     left,
     newest_request,
+    with_plan,
 )
 from socratic_bench.version import VERSION
 
@@ -56,7 +57,7 @@ class SweepResult(Struct, frozen=True, kw_only=True):
     `spent_usd` what all of it has cost at most, `None` without a budget.
     """
 
-    asked: SweepRequest
+    request: SweepRequest
     benchmark: Benchmark
     begun: SweepFile
     cells: tuple[Cell, ...]
@@ -131,7 +132,7 @@ class _SweepProcess:
         in_folder = indices[0] if self._stores.folder else None
         in_bucket = indices[-1] if self._stores.bucket else None
         return SweepResult(
-            asked=replace(self._asked, grid=grid),
+            request=replace(self._asked, grid=grid),
             benchmark=self._benchmark,
             begun=begun,
             cells=cells,
@@ -150,17 +151,19 @@ class _SweepProcess:
         """The sweep that goes on, or a new one."""
         if self._settings.resume:
             if begun := begun_earlier(self._asked.grid, self._stores.all):
-                return begun
+                return with_plan(begun, self._asked.grid)
             self._notice("There is no sweep of this command line to go on with: a new one begins.")
         seed = self._asked.grid.base.seed
-        return SweepFile(
+        begun = SweepFile(
             sweep_id=f"sweep-{ULID()}",
             benchmark=self._benchmark.name,
             identity=self._asked.grid.identity(),
             seed=draw_seed() if seed is None else seed,
             started_at=started_at.isoformat(),
             runner_version=VERSION,
+            axes={},
         )
+        return with_plan(begun, self._asked.grid)
 
     def _known_rows(
         self, begun: SweepFile, cells: Sequence[Cell], indices: Sequence[CellIndex]
@@ -213,7 +216,7 @@ class _SweepProcess:
 
     def _jobs(self, begun: SweepFile, grid: Grid, missing: Sequence[Cell]) -> Sequence[CellJob]:
         """The missing cells, each with what it has cost so far if there is a budget."""
-        ids = {run_id(begun, cell): cell for cell in missing}
+        ids = {run_id(begun, cell.key): cell for cell in missing}
         jobs = [CellJob(cell=cell, run_id=name) for name, cell in ids.items()]
         has_budget, has_targets = grid.base.max_cost_usd is not None, bool(self._asked.targets())
         if not (jobs and self._settings.resume and (has_budget or has_targets)):
