@@ -182,7 +182,7 @@ import threading
 from pathlib import Path
 
 from socratic_bench.benchmarks import load_benchmark
-from socratic_bench.studies.rows import read_run
+from socratic_bench.studies.rows import read_document, run_row, validate_run
 
 sys.setswitchinterval(1e-6)
 (path,) = Path("tests/data/stored_runs/socratic/curated/runs").iterdir()
@@ -193,7 +193,9 @@ benchmark = load_benchmark("socratic")
 
 def work():
     together.wait()
-    read_run(body, "run.json", "", benchmark, None)
+    document = read_document(body, "run.json")
+    validate_run(document, benchmark, "run.json")
+    run_row(document, benchmark, source="", files={})
 
 
 threads = [threading.Thread(target=work) for _ in range(8)]

@@ -20,7 +20,7 @@ from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.documents.encoding import read
 from socratic_bench.documents.files import TurnFile
 from socratic_bench.errors import UsageError
-from socratic_bench.studies.rows import read_run
+from socratic_bench.studies.rows import read_document, run_row, validate_run
 from tests.command import run
 
 STORED = Path(__file__).parent / "data" / "stored_runs"
@@ -126,14 +126,20 @@ def test_a_value_of_a_wrong_type_anywhere_in_a_stored_run_is_refused():
     body = DIALOGUE.read_bytes()
     benchmark = load_benchmark("socratic")
     accepted = []
+
+    def read_row(body):
+        document = read_document(body, "run.json")
+        validate_run(document, benchmark, "run.json")
+        run_row(document, benchmark, source="", files={})
+
     for place, value in wrong_values(json.loads(body)):
         document = json.loads(body)
         reduce(getitem, place[:-1], document)[place[-1]] = value
         with suppress(UsageError):
-            read_run(json.dumps(document).encode(), "run.json", "", benchmark, None)
+            read_row(json.dumps(document).encode())
             accepted.append(place)
 
-    read_run(body, "run.json", "", benchmark, None)
+    read_row(body)
     assert accepted == []
 
 

@@ -228,9 +228,9 @@ def _figures(row: CellRow, metrics: Sequence[MetricInfo]) -> CellFigures:
         row=row,
         metrics=row.metrics,
         times={
-            name: Time(value, is_event=name not in (row.censored or ()))
+            name: Time(value, is_event=name not in row.censored)
             for name, value in values.items()
-            if value is not None
+            if value is not None and row.censored is not None
         },
         judge_variance=row.judge_variance,
         parts=row.parts or {},
