@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from time import monotonic, sleep
-from typing import Any
+from typing import Any, Self
 
 import pytest
 from msgspec.structs import replace
@@ -38,11 +38,10 @@ def play(words: Sequence[str], settings: Settings, patch: pytest.MonkeyPatch) ->
     What a dry run adds for a machine that takes its time (to start, and for each call) is taken
     here, too, so that both can be compared.
     """
-    clock = OwnedClock()
     start_ms = AT_ONCE.usual.first_token_ms
     latencies = {role: settings.latency_of(role) + start_ms for role in PARTS.roles}
     paced = replace(settings, role_latency_ms=latencies)
-    with clock.emulator(paced) as served:
+    with OwnedClock() as clock, clock.emulator(paced) as served:
         config = read(words, account(served.url), patch)
         if config.deadline_s is not None:
             config = replace(config, deadline_s=config.deadline_s - START_MS / 1000)
@@ -56,7 +55,9 @@ class OwnedClock:
 
     Both have to be in this process. Only waits by this clock let it move: a thread that waits for
     the processor, for another thread or for a disk is at work. Threads that there were before, such
-    as those that other tests have left, are not looked at: the run's are begun by it.
+    as those that other tests have left, may sleep and wake as they like: the run's are begun by it.
+    Time stands still only while one of them is awake, since it may hold the interpreter, and then
+    whoever waits for that looks asleep.
     """
 
     def __init__(self) -> None:
@@ -65,7 +66,19 @@ class OwnedClock:
         self._timers: list[tuple[float, int, Callable[[], object]]] = []
         self._numbers = itertools.count()
         self._changed = threading.Condition()
+        self._is_stopped = False
         threading.Thread(target=self._move, daemon=True).start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        with self._changed:
+            self._is_stopped = True
+            self._changed.notify()
+            timers = [*self._timers]
+        for _, _, call in timers:  # whoever waits still is let go
+            call()
 
     def emulator(self, settings: Settings) -> Emulator:
         """One, whose time this is."""
@@ -107,8 +120,10 @@ class OwnedClock:
         """Move the time to the next timer, again and again, once all other threads are at rest."""
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._timers)
+                self._changed.wait_for(lambda: self._timers or self._is_stopped)
             self._wait_for_rest()
+            if self._is_stopped:
+                return
             with self._changed:
                 if not self._timers:  # cancelled meanwhile
                     continue
@@ -118,7 +133,7 @@ class OwnedClock:
 
     def _wait_for_rest(self) -> None:
         before, n_alike, is_busy = None, 0, False
-        while n_alike < (LOOKS_OF_A_BUSY_MACHINE if is_busy else 1):
+        while n_alike < (LOOKS_OF_A_BUSY_MACHINE if is_busy else 1) and not self._is_stopped:
             began_s = monotonic()
             sleep(LOOK_S if before else 0)
             is_busy |= monotonic() - began_s > 2 * LOOK_S
@@ -152,20 +167,22 @@ class _OwnedToken(CancelToken):
 
 
 def threads_at_rest(strangers: set[str]) -> dict[str, bytes] | None:
-    """How often each other thread of this process has slept; `None` if one is awake."""
-    found = {}
-    passed_over = {*strangers, str(threading.get_native_id())}
+    """How often each other thread of this process has slept, strangers aside; `None` if one is
+    awake, be it a stranger.
+    """
+    n_sleeps = {}
     for task in _tasks():
-        if task.name in passed_over:
+        if task.name == str(threading.get_native_id()):
             continue
         try:
-            told = _status(task.path)
+            status = _status(task.path)
         except (FileNotFoundError, ProcessLookupError):
             return None
-        if b"\nState:\tS" not in told:
+        if b"\nState:\tS" not in status:
             return None
-        found[task.name] = told[told.index(b"\nvoluntary_ctxt_switches:") :]
-    return found
+        if task.name not in strangers:
+            n_sleeps[task.name] = status[status.index(b"\nvoluntary_ctxt_switches:") :]
+    return n_sleeps
 
 
 def _tasks() -> list["os.DirEntry[str]"]:

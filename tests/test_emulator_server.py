@@ -127,7 +127,7 @@ def test_each_role_has_its_latency_and_reports_it():
 def test_a_paced_stream_arrives_bit_by_bit():
     """On a clock that moves on only once the client waits for the next piece."""
     paced = Settings(ms_per_output_token=4)
-    with OwnedClock().emulator(paced) as emulator, Raw(emulator.url) as raw:
+    with OwnedClock() as clock, clock.emulator(paced) as emulator, Raw(emulator.url) as raw:
         raw.send(http(converse_body(), path="/model/emulator.socratic-v1%3A0/converse-stream"))
         pieces = []
         while not pieces or not pieces[-1].endswith(b"0\r\n\r\n"):

@@ -191,7 +191,7 @@ def test_a_run_without_a_token_goes_by_the_clock_of_its_services(served):
 
 def together(configs: Sequence[RunConfig], targets: Sequence[RateTarget] = (), **more: Any) -> Any:
     """Runs at an emulator, on a clock of their own; results, requests, and what the pace was."""
-    clock, waited = OwnedClock(), []
+    waited = []
 
     class Listening(Listener):
         def on_call(self, event: CallEvent) -> None:
@@ -200,15 +200,16 @@ def together(configs: Sequence[RunConfig], targets: Sequence[RateTarget] = (), *
 
     settings = {"latency_ms": 200, **{name: more.pop(name) for name in ("faults",) if name in more}}
     quota = Settings(any_model=True, requests_per_minute=60, **settings)
-    time_ = {"monotonic_s": lambda: clock.now_s}
-    paced = RateTargets(targets, **more, **time_)
     with (
+        OwnedClock() as clock,
         clock.emulator(quota) as emulator,
         pytest.MonkeyPatch.context() as patch,
         ThreadPoolExecutor(len(configs)) as pool,
     ):
         for name, value in account(emulator.url).items():
             patch.setenv(name, value)
+        time_ = {"monotonic_s": lambda: clock.now_s}
+        paced = RateTargets(targets, **more, **time_)
         with Services(**time_, rate_targets=paced) as services:
             shared = {"services": services, "listener": Listening()}
             playing = [
