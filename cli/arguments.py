@@ -15,7 +15,7 @@ from textwrap import fill, wrap
 from .process import write_words
 from .terminal import columns
 
-TYPE_CHECKING = False  # see cli/process.py
+TYPE_CHECKING = False  # the module of that name takes longer to import than all of help
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 

@@ -1,19 +1,37 @@
-"""`socratic-runner calibrate --labels FILE --judge-model ID`: a judge held to what people say."""
+"""`socratic-runner calibrate --labels FILE --judge-model ID`: a judge compared with people."""
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+
+from socratic_bench.documents.calibration import CalibrationDocument, Figure
+from socratic_bench.documents.run import RunResult
+from socratic_bench.errors import BenchError, UsageError, Words
+from socratic_bench.runs import CancelToken, perform
+from socratic_bench.studies.calibrate.calibration import (
+    Calibration,
+    CalibrationRequest,
+    document_of,
+    keep,
+    prepare_calibration,
+)
+from socratic_bench.types import plural
 
 from .arguments import Flags, Parser, parse
-from .flags import Row, add_rows, judge_rows, settings_parser
-from .stored_runs import NO_LABELS, YES_BY, read_matches
-
-if TYPE_CHECKING:
-    from socratic_bench.documents.calibration import CalibrationDocument
-    from socratic_bench.documents.run import RunResult
-    from socratic_bench.errors import Words
-    from socratic_bench.runs import CancelToken
-    from socratic_bench.studies.calibrate.calibration import Calibration, CalibrationRequest
+from .flags import (
+    MATCH_HELP,
+    NO_LABELS,
+    Row,
+    add_rows,
+    judge_rows,
+    read_matches,
+    settings_parser,
+)
+from .output import plain, print_document, print_failure, say
+from .progress import listener_for
+from .run_in_thread import run_in_thread, take_signals
+from .settings import bucket_region, call_by_flags, read_untested
+from .single_run import print_estimate
+from .terminal import aligned
 
 DESCRIPTION = """\
 Has a judge score replies that people have labelled, and prints one JSON document with how far they
@@ -24,8 +42,8 @@ EXIT_CODES = """\
 exit codes: 0 complete, 2 usage, 3 credentials or access, 4 service or store unavailable, 5 too few
 replies were judged, 6 deadline or budget, 129 SIGHUP, 130 SIGINT, 143 SIGTERM.
 """
-# Of a run that plays something.
-NOT_HERE = {"fail-under", "calibration", "no-judge", "rubric", "resume-from", "brief"}
+# Flags of a run that asks the tested model.
+EXCLUDED = {"fail-under", "calibration", "no-judge", "rubric", "resume-from", "brief"}
 LABELS: tuple[Row, ...] = (
     ("labels", "--labels", "many", "FILE", "labels, JSONL or CSV (socratic-runner schema label)"),
     (
@@ -35,38 +53,55 @@ LABELS: tuple[Row, ...] = (
     ("labels", "--rubric", "word", "NAME|FILE", "edition of the rubric, or one in a TOML file"),
     (
         *("labels", "--match", "many", "LABEL=QUANTITY"),
-        YES_BY,
+        MATCH_HELP,
     ),
     (
         *("labels", "--plan", "word", "X"),
         "tell how many more labels make intervals as narrow as ±X",
     ),
 )
-OWN = frozenset(flag.removeprefix("--") for _, flag, *_ in LABELS)
+LABEL_FLAGS = frozenset(flag.removeprefix("--") for _, flag, *_ in LABELS)
+# The figures of a score and of a yes or no, with the heads of their columns.
+SCORE_HEADS = {
+    "weighted_kappa": "kappa",
+    "alpha": "alpha",
+    "mean_absolute_error": "error",
+    "bias": "bias",
+    "deviation": "deviat.",
+    "spearman": "spearman",
+}
+ANSWER_HEADS = {
+    "precision": "precision",
+    "recall": "recall",
+    "kappa": "kappa",
+    "auc": "auc",
+    "auc_within_authors": "within",
+}
+NAME_COLUMNS, COLUMNS = 22, 11
 
 
 def main(words: Sequence[str]) -> int:
     """Judge the labelled replies as a run would, compare, print the calibration."""
-    from socratic_bench.errors import BenchError
-
-    from .output import print_failure
-    from .run_in_thread import take_signals
-    from .single_run import print_estimate
-    from .sources import call_by_flags
-
     flags, problems = parse(build_parser(), words)
     cancel_token = take_signals()
     try:
-        calibration = prepared(flags, problems)
+        calibration = _prepare(flags, problems)
         if flags.get("dry-run"):
             return print_estimate(calibration.plan, flags, cancel_token)
         result = _perform(calibration, flags, cancel_token)
-        document = _document(calibration, result)
+        document = _store_document(calibration, result)
     except BenchError as error:
         error.call_settings(call_by_flags())
         print_failure(error)
         return error.exit_code
-    return _report(document, result, flags)
+    unwritten = print_document(
+        document,
+        words=partial(_say_calibration, document),
+        quiet=bool(flags.get("quiet")),
+        error=result.error or document.error,
+        pretty=bool(flags.get("pretty")),
+    )
+    return result.exit_code or unwritten
 
 
 def build_parser() -> Parser:
@@ -74,35 +109,28 @@ def build_parser() -> Parser:
     parser = settings_parser(
         "calibrate", "--labels FILE ... --judge-model ID [options]", DESCRIPTION, EXIT_CODES
     )
-    add_rows(parser, [*LABELS, *judge_rows(NOT_HERE)])
+    add_rows(parser, [*LABELS, *judge_rows(EXCLUDED)])
     return parser
 
 
-def prepared(flags: Flags, problems: "Sequence[Words]") -> "Calibration":
-    """Raises `UsageError` with every mistake."""
-    from socratic_bench.errors import UsageError
-    from socratic_bench.studies.calibrate.calibration import prepare_calibration
-
-    from .sources import bucket_region, read_untested
-
-    kept = {name: value for name, value in flags.items() if name not in OWN}
-    config, misread = read_untested(kept)
-    found: list[Words] = [*problems, *misread]
-    asked = _asked(flags, found)
-    if not asked.labels:
-        raise UsageError([*found, NO_LABELS], hint="See docs/calibration.md.")
-    return prepare_calibration(config, asked, found, region=bucket_region)
+def _prepare(flags: Flags, problems: Sequence[Words]) -> Calibration:
+    """Everything that the flags ask for. Raises `UsageError` with every mistake."""
+    run_flags = {name: value for name, value in flags.items() if name not in LABEL_FLAGS}
+    config, misread = read_untested(run_flags)
+    mistakes: list[Words] = [*problems, *misread]
+    request = _read_request(flags, mistakes)
+    if not request.labels:
+        raise UsageError([*mistakes, NO_LABELS], hint="See docs/calibration.md.")
+    return prepare_calibration(config, request, mistakes, region=bucket_region)
 
 
-def _asked(flags: Flags, problems: "list[Words]") -> "CalibrationRequest":
-    from socratic_bench.studies.calibrate.calibration import CalibrationRequest
-
+def _read_request(flags: Flags, problems: list[Words]) -> CalibrationRequest:
     return CalibrationRequest(
         labels=tuple(_words(flags, "labels")),
         runs=tuple(_words(flags, "runs")),
         rubric=str(flags.get("rubric", "")),
         matches=read_matches(_words(flags, "match"), problems),
-        half_width=_half_width(flags, problems),
+        half_width=_read_half_width(flags, problems),
     )
 
 
@@ -111,39 +139,35 @@ def _words(flags: Flags, name: str) -> list[str]:
     return [value] if isinstance(value, str) else [*value] if not isinstance(value, bool) else []
 
 
-def _half_width(flags: Flags, problems: "list[Words]") -> float | None:
+def _read_half_width(flags: Flags, problems: list[Words]) -> float | None:
     word = flags.get("plan")
     if not isinstance(word, str):
         return None
     try:
-        found = float(word.strip().removeprefix("±").removeprefix("+-"))
+        half_width = float(word.strip().removeprefix("±").removeprefix("+-"))
     except ValueError:
-        found = 0.0
-    if not 0 < found < float("inf"):
+        half_width = 0.0
+    if not 0 < half_width < float("inf"):
         problems.append(f"--plan takes the half of an interval, such as 0.08, not {word!r}.")
         return None
-    return found
+    return half_width
 
 
-def _perform(calibration: "Calibration", flags: Flags, cancel_token: "CancelToken") -> "RunResult":
-    from socratic_bench.runs import perform
-
-    from .progress import listener_for
-    from .run_in_thread import run_in_thread
-
-    plan = calibration.plan
-    listener = listener_for(plan, quiet=bool(flags.get("quiet")))
+def _perform(calibration: Calibration, flags: Flags, cancel_token: CancelToken) -> RunResult:
+    listener = listener_for(calibration.plan, quiet=bool(flags.get("quiet")))
     return run_in_thread(
-        partial(perform, plan, listener=listener, cancel_token=cancel_token, is_journal_shown=False)
+        partial(
+            perform,
+            calibration.plan,
+            listener=listener,
+            cancel_token=cancel_token,
+            is_journal_shown=False,
+        )
     )
 
 
-def _document(calibration: "Calibration", result: "RunResult") -> "CalibrationDocument":
-    """It is kept where the run is, too."""
-    from socratic_bench.studies.calibrate.calibration import document_of, keep
-
-    from .sources import call_by_flags
-
+def _store_document(calibration: Calibration, result: RunResult) -> CalibrationDocument:
+    """Make the document, and store it where the run is stored."""
     if result.error is not None:
         result.error.call_settings(call_by_flags())
     document = document_of(calibration, result)
@@ -151,16 +175,34 @@ def _document(calibration: "Calibration", result: "RunResult") -> "CalibrationDo
     return document
 
 
-def _report(document: "CalibrationDocument", result: "RunResult", flags: Flags) -> int:
-
-    from .calibrate_table import say_calibration
-    from .output import print_document
-
-    unwritten = print_document(
-        document,
-        words=partial(say_calibration, document),
-        quiet=bool(flags.get("quiet")),
-        error=result.error or document.error,
-        pretty=bool(flags.get("pretty")),
+def _say_calibration(document: CalibrationDocument) -> None:
+    """Print a line for each dimension and each label of yes or no, with half of each interval."""
+    judge, labels = document.judge, document.labels
+    say(
+        f"{plain(judge.model)} by {plain(judge.rubric)}: {document.n_judged} of "
+        f"{plural(labels.n_turns, 'reply', 'replies')} judged, "
+        f"{plural(labels.n_dialogues, 'dialogue')}, "
+        f"{plural(len(labels.labellers), 'labeller')}"
     )
-    return result.exit_code or unwritten
+    for rows, heads in ((document.dimensions, SCORE_HEADS), (document.events, ANSWER_HEADS)):
+        if rows:
+            say(aligned("", [*heads.values()], NAME_COLUMNS, COLUMNS))
+        for name, figures in rows.items():
+            cells = [_format(getattr(figures, key)) for key in heads]
+            say(aligned(plain(name)[:NAME_COLUMNS], cells, NAME_COLUMNS, COLUMNS))
+    more_labels = {name: row.more_labels for name, row in document.dimensions.items()}
+    more_labels |= {name: row.more_labels for name, row in document.events.items()}
+    for name, counts in more_labels.items():
+        if counts:
+            needs = ", ".join(f"{n} for {figure}" for figure, n in counts.items())
+            say(f"more labels of {plain(name)}: {needs}")
+    for notice in document.notices:
+        say(f"note: {plain(notice)}")
+
+
+def _format(figure: Figure) -> str:
+    if figure.value is None:
+        return "-"
+    if figure.low is None or figure.high is None:
+        return f"{figure.value:.2f}"
+    return f"{figure.value:.2f}±{(figure.high - figure.low) / 2:.2f}"

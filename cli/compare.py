@@ -1,43 +1,54 @@
 """`socratic-runner compare A B ...`: stored runs side by side, pair by pair."""
 
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+
+from socratic_bench.documents.comparison import (
+    ComparedPair,
+    ComparisonDocument,
+    Contender,
+    Difference,
+    FigureDifference,
+)
+from socratic_bench.documents.sweep import Estimate
+from socratic_bench.errors import EXIT_GATE, UsageError
+from socratic_bench.settings import Gate
+from socratic_bench.studies.compare.compare import ComparisonRequest, compare
+from socratic_bench.studies.gates import MaxDrop, Minimum
+from socratic_bench.studies.groups import conditions_text
+from socratic_bench.types import plural
 
 from .arguments import Parser, parse_strictly
-from .stored_runs import WHICH_RUNS, add_judging, add_output, add_runs, calling_flags_of
-
-if TYPE_CHECKING:
-    from socratic_bench.errors import UsageError
-    from socratic_bench.studies.compare.compare import ComparisonRequest
+from .flags import WHICH_RUNS, add_judging, add_output, add_runs
+from .output import plain, print_document, say, say_table, waiting_for
+from .settings import bucket_region, call_by_flags, calling_flags
 
 EPILOG = """\
 exit codes: 0 compared, 2 usage, 4 a store cannot be read, 5 a figure was too low, a drop too
 large, or one of them not known.
 """
+# Heads of columns.
+INTERVAL, RUNS, P_VALUE, DETECTABLE = "95 %", "runs", "p (Holm)", "could see"
+MEDIAN, OF_MEDIAN, OF_MEAN = "median", "of the median", "of the mean"
+LEFT_OUT = (DETECTABLE, P_VALUE, INTERVAL, RUNS)
+MOST_TURNS = 9
+SMALLEST_P = 0.001
 
 
 def main(words: Sequence[str]) -> int:
-    """Exit code 5 if a gate was missed."""
-    from socratic_bench.errors import EXIT_GATE
-    from socratic_bench.studies.compare.compare import compare
-
-    from .compare_table import say_comparison
-    from .output import print_document, waiting_for
-    from .sources import bucket_region, call_by_flags
-
+    """Compare, print; the exit code is 5 if a gate was missed."""
     parser = build_parser()
-    found = parse_strictly(parser, words)
-    asked, misused = _asked(found, parser.prog)
-    with waiting_for("the stored runs", quiet=found.quiet), calling_flags_of(parser):
-        document = compare(asked, bucket_region, misused, call_by_flags())
+    flags = parse_strictly(parser, words)
+    request, errors = _read_request(flags, parser.prog)
+    with waiting_for("the stored runs", quiet=flags.quiet), calling_flags(parser):
+        document = compare(request, bucket_region, errors, call_by_flags())
     unwritten = print_document(
         document,
-        words=partial(say_comparison, document),
-        quiet=found.quiet,
+        words=partial(_say_comparison, document),
+        quiet=flags.quiet,
         error=document.error,
-        pretty=found.pretty,
+        pretty=flags.pretty,
     )
     return unwritten or (EXIT_GATE if document.error else 0)
 
@@ -84,32 +95,150 @@ def build_parser() -> Parser:
     return parser
 
 
-def _asked(found: Namespace, prog: str) -> "tuple[ComparisonRequest, list[UsageError]]":
-    """What is to be compared, and what is wrong with how it is said."""
-    from socratic_bench.errors import UsageError
-    from socratic_bench.settings import Gate
-    from socratic_bench.studies.compare.compare import ComparisonRequest
-    from socratic_bench.studies.gates import MaxDrop, Minimum
-
-    problems = [] if found.runs else [WHICH_RUNS]
-    if found.max_drop and not found.baseline:
+def _read_request(flags: Namespace, prog: str) -> tuple[ComparisonRequest, list[UsageError]]:
+    """What to compare, and what is wrong on the command line."""
+    problems = [] if flags.runs else [WHICH_RUNS]
+    if flags.max_drop and not flags.baseline:
         problems.append("--max-drop needs a --baseline.")
-    drops = [(word, MaxDrop.parse(word)) for word in found.max_drop or ()]
+    drops = [(word, MaxDrop.parse(word)) for word in flags.max_drop or ()]
     problems += [
         f"--max-drop {word!r} is not METRIC=VALUE, with a value of at least 0."
         for word, drop in drops
         if drop is None
     ]
-    gates = [(word, Gate.parse(word)) for word in found.fail_under or ()]
+    gates = [(word, Gate.parse(word)) for word in flags.fail_under or ()]
     problems += [f"--fail-under {word!r} is not METRIC=VALUE." for word, gate in gates if not gate]
-    asked = ComparisonRequest(
-        arguments=tuple(found.runs),
-        baseline=found.baseline,
-        metrics=tuple(found.metrics or ()),
+    request = ComparisonRequest(
+        arguments=tuple(flags.runs),
+        baseline=flags.baseline,
+        metrics=tuple(flags.metrics or ()),
         drops=tuple(drop for _, drop in drops if drop),
         minima=tuple(Minimum.of(gate) for _, gate in gates if gate),
-        allows_differences=found.allow,
-        method=found.interval,
-        judging=found.judging,
+        allows_differences=flags.allow,
+        method=flags.interval,
+        judging=flags.judging,
     )
-    return asked, [UsageError(problems, hint=f"See {prog} --help.")] if problems else []
+    return request, [UsageError(problems, hint=f"See {prog} --help.")] if problems else []
+
+
+def _say_comparison(document: ComparisonDocument) -> None:
+    """Print tables of the models, then one for each pair."""
+    contenders, primary = document.contenders, document.primary_metric.name
+    rows = []
+    for contender in contenders:
+        mean = contender.metrics[primary]
+        figures = (_format(mean.mean), _format_interval(mean.low, mean.high))
+        rows.append((contender.name, str(contender.n_runs), *figures))
+    say_table(("model", RUNS, primary, INTERVAL), rows, LEFT_OUT)
+    _say_turns(contenders)
+    for metric in contenders[0].metrics:
+        if timed := [contender for contender in contenders if metric in contender.survival]:
+            _say_times(metric, timed)
+    with_values = {
+        metric
+        for contender in contenders
+        for metric, mean in contender.metrics.items()
+        if mean.mean is not None
+    }
+    for pair in document.pairs:
+        _say_pair(pair, with_values)
+    for line in _closing_lines(document):
+        say(plain(line))
+
+
+def _say_turns(contenders: Sequence[Contender]) -> None:
+    """Print the scores of some turns, the first and the last among them."""
+    scores = {
+        contender.name: {turn.turn: turn.mean for turn in contender.score_by_turn}
+        for contender in contenders
+    }
+    judged = sorted({turn for by_turn in scores.values() for turn in by_turn})
+    if not judged:
+        return
+    n_columns = min(len(judged), MOST_TURNS)
+    turns = [judged[n * (len(judged) - 1) // max(1, n_columns - 1)] for n in range(n_columns)]
+    rows = [
+        (name, *(_format(by_turn.get(turn)) for turn in turns)) for name, by_turn in scores.items()
+    ]
+    heads = [str(turn) for turn in turns]
+    say("")
+    # Every other turn is left out first.
+    say_table(("score by turn", *heads), rows, (*heads[1:-1:2], *heads[2:-1:2]))
+
+
+def _say_times(metric: str, contenders: Sequence[Contender]) -> None:
+    """Print the times until an event."""
+    survivals = {contender.name: contender.survival[metric] for contender in contenders}
+    mean = f"mean to {next(iter(survivals.values())).horizon:g}"
+    rows = [
+        (name, *_estimate_cells(times.median), *_estimate_cells(times.restricted_mean))
+        for name, times in survivals.items()
+    ]
+    say("")
+    heads = (metric, MEDIAN, OF_MEDIAN, mean, OF_MEAN)
+    say_table(heads, rows, (OF_MEDIAN, OF_MEAN, MEDIAN))
+
+
+def _say_pair(pair: ComparedPair, with_values: Collection[str]) -> None:
+    """Print the differences of two models in the metrics that some model has a value of."""
+    say("")
+    say(f"{plain(pair.first)} less {plain(pair.second)}: {', '.join(_pair_parts(pair))}")
+    rows = [
+        (metric, *_difference_cells(difference))
+        for metric, difference in pair.differences.items()
+        if metric in with_values
+    ]
+    for metric in (metric for metric in pair.differences if metric in pair.survival):
+        times = pair.survival[metric]
+        for head, difference in (
+            (f"mean to {times.horizon:g}", times.restricted_mean),
+            (MEDIAN, times.median),
+        ):
+            rows.append((f"{metric}, {head}", *_estimate_cells(difference), "", ""))
+    say_table(("metric", "less", INTERVAL, P_VALUE, DETECTABLE), rows, LEFT_OUT)
+
+
+def _pair_parts(pair: ComparedPair) -> Iterator[str]:
+    yield f"{plural(pair.n_pairs, 'pair')} by {pair.paired_by}"
+    if pair.n_unpaired:
+        yield f"{plural(pair.n_unpaired, 'run')} without one"
+
+
+def _difference_cells(difference: Difference) -> tuple[str, str, str, str]:
+    return (
+        _format(difference.mean),
+        _format_interval(difference.low, difference.high),
+        _format_p(difference.p_holm),
+        _format(difference.detectable),
+    )
+
+
+def _estimate_cells(estimate: Estimate | FigureDifference) -> tuple[str, str]:
+    """The value and its limits; a limit that is not known is a question mark."""
+    if estimate.low is None and estimate.high is None:
+        return _format(estimate.value), "?"
+    return _format(estimate.value), f"{_format(estimate.low)} to {_format(estimate.high)}"
+
+
+def _format_p(value: float | None) -> str:
+    if value is None:
+        return "?"
+    return f"{value:.3f}" if value >= SMALLEST_P else f"<{SMALLEST_P}"
+
+
+def _format_interval(low: float | None, high: float | None) -> str:
+    return "?" if low is None or high is None else f"{low:.2f} to {high:.2f}"
+
+
+def _format(value: float | None) -> str:
+    return "?" if value is None else f"{value:.2f}"
+
+
+def _closing_lines(document: ComparisonDocument) -> Iterator[str]:
+    metric = document.primary_metric.name
+    for first, second in document.tied or ():
+        yield f"{first} and {second} cannot be told apart by {metric}."
+    for condition in document.conditions:
+        yield f"~ {condition.name} differs: {conditions_text(condition.values)}"
+    for notice in document.notices:
+        yield f"~ {notice}"

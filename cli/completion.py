@@ -6,10 +6,13 @@ from importlib import import_module
 from shlex import quote
 from typing import NamedTuple
 
+from socratic_bench.emulator import MODEL_IDS
+
 from .arguments import Parser, parse_strictly
 from .commands import COMMANDS
-from .flags import add_switches, offered_words
+from .flags import add_switches
 from .process import write_words
+from .settings import offered_words
 from .terminal import fitted
 
 FILES = ("FILE", "DIR")
@@ -85,14 +88,12 @@ def _flags() -> Iterator[tuple[str, Sequence[Flag]]]:
             yield command, [Flag((), "", "", [*COMMANDS])]
             continue
         parser: Parser = import_module(module, __package__).build_parser()
-        known = [action for action in parser._actions if action.help != SUPPRESS]  # noqa: SLF001
-        yield command, [_flag(parser, action) for action in known]
+        visible = [action for action in parser._actions if action.help != SUPPRESS]  # noqa: SLF001
+        yield command, [_flag(parser, action) for action in visible]
 
 
 def _model_ids() -> str:
     """The ids of all models in the catalogue and of the emulator's, joined by spaces."""
-    from socratic_bench.emulator import MODEL_IDS
-
     return " ".join([*MODEL_IDS, *offered_words()["--model"]])
 
 

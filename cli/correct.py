@@ -1,44 +1,54 @@
 """`socratic-runner correct RUNS --labels FILE`: figures as judged, corrected, and of labels."""
 
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+
+from socratic_bench.documents.calibration import Corrected, CorrectionDocument, Estimated
+from socratic_bench.errors import Words
+from socratic_bench.statistics.intervals import is_available
+from socratic_bench.studies.calibrate.corrections import CorrectionRequest, correct
+from socratic_bench.types import plural
 
 from .arguments import Parser, parse_strictly
-from .stored_runs import (
+from .flags import (
+    MATCH_HELP,
     NO_LABELS,
     WHICH_RUNS,
-    YES_BY,
     add_judging,
     add_output,
     add_runs,
-    calling_flags_of,
     read_matches,
 )
-
-if TYPE_CHECKING:
-    from socratic_bench.errors import Words
-    from socratic_bench.studies.calibrate.corrections import CorrectionRequest
+from .output import plain, print_document, say, waiting_for
+from .settings import bucket_region, calling_flags
+from .terminal import aligned
 
 EPILOG = "exit codes: 0 told, 2 usage, 4 a store cannot be read.\n"
+NAME_COLUMNS, COLUMNS = 24, 22
+NO_LIMITS = (
+    "Times to an event have no limits without scipy: install the extra stats "
+    '(pip install ".[stats]").'
+)
+CAVEATS = {
+    "labels_of_others": "corrected by labels of all models, as too few are of this one",
+    "outside_labelled_range": "its mean verdict lies beyond all that were labelled",
+}
 
 
 def main(words: Sequence[str]) -> int:
-    """Three figures for one; no model is called."""
-    from socratic_bench.studies.calibrate.corrections import correct
-
-    from .correct_table import say_correction
-    from .output import print_document, waiting_for
-    from .sources import bucket_region
-
+    """Print the figures in three forms; no model is called."""
     parser = build_parser()
-    found = parse_strictly(parser, words)
-    asked = _asked(found, parser)
-    with waiting_for("the stored runs", quiet=found.quiet), calling_flags_of(parser):
-        document = correct(asked, bucket_region)
-    words_of = partial(say_correction, document)
-    return print_document(document, words=words_of, quiet=found.quiet, pretty=found.pretty)
+    flags = parse_strictly(parser, words)
+    request = _read_request(flags, parser)
+    with waiting_for("the stored runs", quiet=flags.quiet), calling_flags(parser):
+        document = correct(request, bucket_region)
+    return print_document(
+        document,
+        words=partial(_say_correction, document),
+        quiet=flags.quiet,
+        pretty=flags.pretty,
+    )
 
 
 def build_parser() -> Parser:
@@ -56,7 +66,7 @@ def build_parser() -> Parser:
         "--match",
         metavar="LABEL=QUANTITY",
         nargs="+",
-        help=YES_BY,
+        help=MATCH_HELP,
     )
     parser.add_argument(
         "--rate",
@@ -69,25 +79,48 @@ def build_parser() -> Parser:
     return parser
 
 
-def _asked(found: Namespace, parser: Parser) -> "CorrectionRequest":
-    """Raises `UsageError` with every mistake."""
-    from socratic_bench.studies.calibrate.corrections import CorrectionRequest
-
+def _read_request(flags: Namespace, parser: Parser) -> CorrectionRequest:
+    """The runs, labels and figures to correct. Raises `UsageError` with every mistake."""
     problems: list[Words] = []
-    matches = read_matches(found.match or (), problems)
-    problems += _missing(found)
+    matches = read_matches(flags.match or (), problems)
+    if not flags.runs:
+        problems.append(WHICH_RUNS)
+    if not flags.labels:
+        problems.append(NO_LABELS)
     parser.refuse(problems)
     return CorrectionRequest(
-        runs=tuple(found.runs),
-        labels=tuple(found.labels),
+        runs=tuple(flags.runs),
+        labels=tuple(flags.labels),
         matches=matches,
-        rates=tuple(found.rate or ()),
-        judging=found.judging,
+        rates=tuple(flags.rate or ()),
+        judging=flags.judging,
     )
 
 
-def _missing(found: Namespace) -> Iterator[str]:
-    if not found.runs:
-        yield WHICH_RUNS
-    if not found.labels:
-        yield NO_LABELS
+def _say_correction(document: CorrectionDocument) -> None:
+    """Print a table for each model, then why figures are missing, and caveats of others."""
+    for model in document.models:
+        say(
+            f"{plain(model.model)}: {plural(model.n_runs, 'run')}, {model.n_labelled} labels of "
+            f"{plural(model.n_labelled_dialogues, 'dialogue')}"
+        )
+        say(aligned("", ("as judged", "corrected", "of labels"), NAME_COLUMNS, COLUMNS))
+        for name, forms in model.figures.items():
+            cells = [_format(cell) for cell in (forms.as_judged, forms.corrected, forms.of_labels)]
+            say(aligned(plain(name)[:NAME_COLUMNS], cells, NAME_COLUMNS, COLUMNS))
+    for model in document.models:
+        for name, forms in model.figures.items():
+            reason = forms.corrected.reason
+            caveats = [CAVEATS[flag] for flag in forms.corrected.flags]
+            for text in [reason] if reason else caveats:
+                say(f"note: {plain(model.model)}, {plain(name)}: {plain(text)}")
+    if any(model.times for model in document.models) and not is_available():
+        say(f"note: {NO_LIMITS}")
+
+
+def _format(figure: Estimated | Corrected) -> str:
+    if figure.value is None:
+        return "-"
+    if figure.low is None or figure.high is None:
+        return f"{figure.value:.2f}"
+    return f"{figure.value:.2f} ({figure.low:.2f} to {figure.high:.2f})"

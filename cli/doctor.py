@@ -21,13 +21,12 @@ from socratic_bench.studies.sweep.request import names_any, read_sweep
 from socratic_bench.types import in_digits, plural
 
 from . import flags as run_flags
-from . import sweep_flags, terminal
+from . import sweep, terminal
 from .arguments import Flags, Parser, parse
 from .output import plain, print_document, say, waiting_for
 from .run_in_thread import run_in_thread, take_signals
-from .sources import call_by_flags, read, sources
-from .sweep import call_by_flags as call_by_sweep_flags
-from .sweep import plan_of
+from .settings import call_by_flags, read, sources
+from .sweep_run import read_plan
 
 USAGE = "socratic-runner doctor [--model ID] [the flags of a run, or of a sweep]"
 # Flags that say nothing of what is needed.
@@ -80,7 +79,7 @@ def build_parser() -> Parser:
 
 def parser_for(words: Sequence[str]) -> Parser:
     """The parser of a sweep if its flags or a plan are given, and else that of a run."""
-    return _with_own_help(sweep_flags.build_parser()) if is_sweep(words) else build_parser()
+    return _with_own_help(sweep.build_parser()) if is_sweep(words) else build_parser()
 
 
 def is_sweep(words: Sequence[str]) -> bool:
@@ -88,7 +87,7 @@ def is_sweep(words: Sequence[str]) -> bool:
     if words[:1] and not words[0].startswith("-"):
         return True
     of_run = {"-h", "--help"} | {flag for row in run_flags.stored_rows() for flag in row[1].split()}
-    parser = sweep_flags.build_parser()
+    parser = sweep.build_parser()
     of_sweep = {name for action in parser._actions for name in action.option_strings}  # noqa: SLF001
     return any(word.partition("=")[0] in of_sweep - of_run for word in words)
 
@@ -100,7 +99,7 @@ def read_targets(
 
     Raises `UsageError` with every mistake but missing opening words, which no check needs.
     """
-    call = call_by_sweep_flags() if is_sweep else call_by_flags()
+    call = sweep.flag_of if is_sweep else call_by_flags()
     try:
         targets, config = (_sweep_targets if is_sweep else _run_targets)(flags, problems)
     except UsageError as error:
@@ -185,7 +184,7 @@ def _model_targets(
 
 
 def _sweep_targets(flags: Flags, problems: Sequence[Words]) -> tuple[Sequence[Target], RunConfig]:
-    plan = plan_of(flags, problems)
+    plan = read_plan(flags, problems)
     request, misread = read_sweep(flags, sources({**plan.flags, **flags}), plan, keeps=False)
 
     def read_models(base: RunConfig) -> Sequence[Target]:

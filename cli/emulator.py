@@ -2,18 +2,19 @@
 
 import re
 import sys
-from argparse import ArgumentTypeError, Namespace
+from argparse import ArgumentTypeError
 from collections.abc import Callable, Sequence
 from errno import EACCES, EADDRINUSE
-from typing import TYPE_CHECKING
 
+from socratic_bench.documents.doctor import EmulatorDocument
+from socratic_bench.emulator import MODEL_IDS, Fault, Settings, parse_fault, serve
+from socratic_bench.emulator.faults import KINDS
+from socratic_bench.errors import UsageError
 from socratic_bench.settings.reader import parse_number
 
 from .arguments import Parser, parse_strictly
 from .flags import add_switches
-
-if TYPE_CHECKING:
-    from socratic_bench.emulator import Fault
+from .output import print_document, say
 
 MAX_PORT = 65535
 MAX_DIGITS = 9
@@ -22,81 +23,33 @@ HINT = "socratic-runner emulator --help lists the flags and the faults."
 
 def main(words: Sequence[str]) -> int:
     """Serve until SIGHUP, SIGINT or SIGTERM; the one document says where."""
-    from socratic_bench.documents.doctor import EmulatorDocument
-    from socratic_bench.emulator import MODEL_IDS, Settings, parse_fault, serve
-    from socratic_bench.errors import UsageError
-
-    from .output import print_document, say
-
-    found = parse_strictly(build_parser(), words)
+    flags = parse_strictly(build_parser(), words)
     settings = Settings(
-        seed=found.seed,
-        latency_ms=found.latency_ms,
-        ms_per_output_token=found.ms_per_output_token,
-        requests_per_minute=found.requests_per_minute,
-        faults=_faults(found, parse_fault),
-        any_model=found.any_model,
-        context_window_tokens=found.context_window_tokens,
-        allowed_hosts=tuple(found.allowed_host),
-        read_timeout_s=found.read_timeout,
-        max_connections=found.max_connections,
+        seed=flags.seed,
+        latency_ms=flags.latency_ms,
+        ms_per_output_token=flags.ms_per_output_token,
+        requests_per_minute=flags.requests_per_minute,
+        faults=_parse_faults(flags.fault),
+        any_model=flags.any_model,
+        context_window_tokens=flags.context_window_tokens,
+        allowed_hosts=tuple(flags.allowed_host),
+        read_timeout_s=flags.read_timeout,
+        max_connections=flags.max_connections,
     )
-
-    def ready(url: str) -> None:
-        say(f"Serving on {url}; end with Ctrl-C. Use it with any AWS keys and")
-        say(f"  export AWS_ENDPOINT_URL_BEDROCK_RUNTIME={url}")
-        document = EmulatorDocument(endpoint_url=url, model_ids=list(MODEL_IDS))
-        if unwritten := print_document(document):
-            sys.exit(unwritten)
-
     try:
-        serve(settings, host=found.host, port=found.port, ready=ready)
+        serve(settings, host=flags.host, port=flags.port, ready=_print_url)
     except (OSError, UnicodeError) as error:
-        why = getattr(error, "strerror", None) or "it is no host name"
-        is_taken = getattr(error, "errno", None) in {EACCES, EADDRINUSE}
-        other = "--port, or 0 for a free one" if is_taken else "--host, such as 127.0.0.1"
+        reason = getattr(error, "strerror", None) or "it is no host name"
+        is_port = getattr(error, "errno", None) in {EACCES, EADDRINUSE}
+        choice = "--port, or 0 for a free one" if is_port else "--host, such as 127.0.0.1"
         raise UsageError(
-            [f"Cannot listen on {found.host}:{found.port}: {why}."], hint=f"Choose another {other}."
+            [f"Cannot listen on {flags.host}:{flags.port}: {reason}."],
+            hint=f"Choose another {choice}.",
         ) from error
     return 0
 
 
-def _port(word: str) -> int:
-    if not (word.isascii() and word.isdigit() and int(word) <= MAX_PORT):
-        raise ArgumentTypeError(f"{word!r} is no port: it takes 0 to {MAX_PORT}")
-    return int(word)
-
-
-def _number(kind: str, takes: str, is_taken: Callable[[float], bool]) -> Callable[[str], float]:
-    def parse(word: str) -> float:
-        number = parse_number(word)
-        if number is None or not is_taken(number):
-            raise ArgumentTypeError(f"{word!r} is no {kind}: it takes {takes}")
-        return number
-
-    return parse
-
-
-_milliseconds = _number("time", "milliseconds, 0 or more", lambda number: number >= 0)
-_seconds = _number("time", "seconds, over 0", lambda number: number > 0)
-_rate = _number("rate", "a number over 0", lambda number: number > 0)
-
-
-def _count(word: str) -> int:
-    if not (word.isascii() and word.isdigit() and len(word) <= MAX_DIGITS and int(word)):
-        raise ArgumentTypeError(f"{word!r} is no count: it takes a whole number from 1 on")
-    return int(word)
-
-
-def _host(word: str) -> str:
-    if not re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:\d{1,5})?", word, re.ASCII):
-        raise ArgumentTypeError(f"{word!r} is no host: it takes NAME or NAME:PORT, without a path")
-    return word
-
-
 def build_parser() -> Parser:
-    from socratic_bench.emulator.faults import KINDS
-
     parser = Parser(
         prog="socratic-runner emulator",
         description="Serves a local Bedrock endpoint with simulated models until told to end.",
@@ -153,11 +106,17 @@ def build_parser() -> Parser:
     return parser
 
 
-def _faults(found: Namespace, parse_fault: Callable[[str], "Fault"]) -> "tuple[Fault, ...]":
-    from socratic_bench.errors import UsageError
+def _print_url(url: str) -> None:
+    say(f"Serving on {url}; end with Ctrl-C. Use it with any AWS keys and")
+    say(f"  export AWS_ENDPOINT_URL_BEDROCK_RUNTIME={url}")
+    document = EmulatorDocument(endpoint_url=url, model_ids=list(MODEL_IDS))
+    if unwritten := print_document(document):
+        sys.exit(unwritten)
 
+
+def _parse_faults(specs: Sequence[str]) -> tuple[Fault, ...]:
     faults, problems = [], []
-    for spec in found.fault:
+    for spec in specs:
         try:
             faults.append(parse_fault(spec))
         except ValueError as error:
@@ -165,3 +124,36 @@ def _faults(found: Namespace, parse_fault: Callable[[str], "Fault"]) -> "tuple[F
     if problems:
         raise UsageError(problems, hint=HINT)
     return tuple(faults)
+
+
+def _port(word: str) -> int:
+    if not (word.isascii() and word.isdigit() and int(word) <= MAX_PORT):
+        raise ArgumentTypeError(f"{word!r} is no port: it takes 0 to {MAX_PORT}")
+    return int(word)
+
+
+def _number(kind: str, takes: str, is_valid: Callable[[float], bool]) -> Callable[[str], float]:
+    def parse(word: str) -> float:
+        number = parse_number(word)
+        if number is None or not is_valid(number):
+            raise ArgumentTypeError(f"{word!r} is no {kind}: it takes {takes}")
+        return number
+
+    return parse
+
+
+_milliseconds = _number("time", "milliseconds, 0 or more", lambda number: number >= 0)
+_seconds = _number("time", "seconds, over 0", lambda number: number > 0)
+_rate = _number("rate", "a number over 0", lambda number: number > 0)
+
+
+def _count(word: str) -> int:
+    if not (word.isascii() and word.isdigit() and len(word) <= MAX_DIGITS and int(word)):
+        raise ArgumentTypeError(f"{word!r} is no count: it takes a whole number from 1 on")
+    return int(word)
+
+
+def _host(word: str) -> str:
+    if not re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:\d{1,5})?", word, re.ASCII):
+        raise ArgumentTypeError(f"{word!r} is no host: it takes NAME or NAME:PORT, without a path")
+    return word

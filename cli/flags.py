@@ -1,28 +1,33 @@
-"""The flags of `run` and of other commands that take settings.
+"""The flags of `run`, and those that several commands share.
 
-Parser and help read them from flags.tsv, which `make docs` writes from the table of settings:
-making the rows from the table takes several times as long as all of `--help`.
+Parser and help of `run` read its flags from flags.tsv, which `make docs` writes from the table of
+settings: making the rows from the table takes several times as long as all of `--help`.
 """
 
 import os
-from collections.abc import Collection, Iterator, Sequence
-from functools import cache
+from argparse import _ArgumentGroup
+from collections.abc import Collection, Mapping, Sequence
+
+from socratic_bench.version import VERSION
 
 from .arguments import FORMS, Help, Parser
 from .commands import COMMANDS
 
-TYPE_CHECKING = False  # see cli/process.py
+TYPE_CHECKING = False  # the module of that name takes longer to import than all of help
 if TYPE_CHECKING:
-    from argparse import _ArgumentGroup
-    from collections.abc import Mapping
+    from socratic_bench.errors import Words
 
-    from socratic_bench.settings.table import Entry
 
 # Group, flag (its letter before it), form (see `FORMS`), metavar, and help text. In the group
 # VARIABLES: the variable's name, "", its flag, and what it is if it is required.
 Row = tuple[str, str, str, str, str]
 VARIABLES = "variables"
 JUDGE_GROUPS = ("judging", "service", "output")
+RUNS = "runs"
+WHICH_RUNS = "Which runs: name files, folders or prefixes of a bucket."
+NO_LABELS = "No labels: give --labels FILE."
+MATCH_HELP = "what the judge says yes by: an EVENT, DIMENSION<BOUND or DIMENSION>=BOUND"
+NO_CSV = "--file is JSON Lines: give it another ending than .csv."
 # os.path, since importing pathlib takes longer than all of help.
 STORED = f"{os.path.dirname(__file__)}/flags.tsv"  # noqa: PTH120
 
@@ -50,7 +55,11 @@ def build_parser() -> Parser:
     parser.commands = tuple(COMMANDS)
     groups = add_rows(parser, [row for row in rows if row[0] != VARIABLES])
     groups["output"].add_argument(
-        "-V", "--version", action="version", version=_version(), help="print the version"
+        "-V",
+        "--version",
+        action="version",
+        version=f"socratic-runner {VERSION}",
+        help="print the version",
     )
     return parser
 
@@ -75,43 +84,13 @@ def settings_parser(command: str, usage: str, description: str, epilog: str) -> 
     )
 
 
-def add_rows(parser: Parser, rows: "Sequence[Row]") -> "Mapping[str, _ArgumentGroup]":
+def add_rows(parser: Parser, rows: Sequence[Row]) -> Mapping[str, _ArgumentGroup]:
     """Add each row's flag to the group of its name; returns the groups in the rows' order."""
     names = dict.fromkeys(row[0] for row in rows)
     groups = {name: parser.add_argument_group(name) for name in names}
     for group, flag, form, metavar, text in rows:
         groups[group].add_argument(*flag.split(), metavar=metavar, help=text, **FORMS[form])
     return groups
-
-
-def table_rows() -> Iterator[Row]:
-    """The rows made from the table of settings."""
-    entries = _entries()
-    for entry in entries:
-        if entry.flag:
-            flag = f"-{entry.short} --{entry.flag}" if entry.short else f"--{entry.flag}"
-            is_in_heading = entry.group in entry.owners
-            owners = "" if is_in_heading or not entry.owners else f" [{', '.join(entry.owners)}]"
-            yield entry.group, flag, entry.form, entry.metavar or "", entry.text + owners
-    for entry in entries:
-        for variable in entry.variables:
-            flag = f"--{entry.flag}" if entry.flag else ""
-            yield VARIABLES, variable, "", flag, "" if entry.flag else entry.meaning
-
-
-@cache
-def offered_words() -> "Mapping[str, Sequence[str]]":
-    """Words that completion offers, by flag."""
-    return {f"--{entry.flag}": entry.offers() for entry in _entries() if entry.flag}
-
-
-def _entries() -> "Sequence[Entry]":
-    from socratic_bench.benchmarks import RunConfig
-    from socratic_bench.settings.table import listed
-
-    from .options import Options
-
-    return listed((RunConfig, Options))
 
 
 def stored_rows() -> Sequence[Row]:
@@ -153,6 +132,41 @@ def add_settings(parser: Parser, **texts: str) -> None:
             parser.add_argument(*flag.split(), metavar=metavar, help=help_text)
 
 
+def add_runs(parser: Parser) -> None:
+    """Add the argument that names stored runs, under `RUNS`."""
+    parser.add_argument(
+        RUNS,
+        metavar="RUNS",
+        nargs="*",
+        help="a run's or a sweep's document, an output folder, s3://BUCKET/PREFIX, or one sweep in "
+        "these: DIR/sweeps/SWEEP_ID",
+    )
+
+
+def add_judging(parser: Parser) -> None:
+    """Add the flag that names whose verdicts are read."""
+    parser.add_argument(
+        "--judging", metavar="NAME", help="by the verdicts of a judging (socratic-runner judge)"
+    )
+
+
+def add_output(parser: Parser, quiet: str | None = "no table on stderr") -> None:
+    """Add the switches of what is printed; `quiet` is the help of -q, if there is one."""
+    if quiet is None:
+        add_switches(parser, "pretty", "debug")
+    else:
+        add_switches(parser, "pretty", "quiet", "debug", quiet=quiet)
+
+
+def read_matches(words: Sequence[str], problems: "list[Words]") -> dict[str, str]:
+    """The values of --match: label -> what counts as the judge's "yes". Adds to `problems`."""
+    pairs = [word.partition("=") for word in words]
+    problems += [
+        f"--match takes LABEL=QUANTITY, not {name!r}." for name, sign, _ in pairs if not sign
+    ]
+    return {name.strip(): quantity.strip() for name, _, quantity in pairs}
+
+
 def _row(group: str, flag: str, form: str, metavar: str, text: str) -> Row:
     return group, flag, form, metavar, text
 
@@ -163,9 +177,3 @@ def _variables(rows: Sequence[Row]) -> str:
     required = [f"{name} (required: {text})" for name, text in variables if text]
     names = ", ".join([*required, *(name for name, text in variables if not text)])
     return f"variables: {names}. A flag beats its variable."
-
-
-def _version() -> str:
-    from socratic_bench.version import VERSION
-
-    return f"socratic-runner {VERSION}"

@@ -1,20 +1,25 @@
-"""`socratic-runner judge RUNS ...`: stored runs judged again; the first verdicts stay."""
+"""`socratic-runner judge RUNS ...`: judge stored runs again; the first verdicts stay."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+
+from socratic_bench.benchmarks import RunConfig
+from socratic_bench.documents.comparison import JudgingsDocument, JudgingsDryRun
+from socratic_bench.documents.run import RunResult
+from socratic_bench.errors import BenchError, Words
+from socratic_bench.runs import CancelToken
+from socratic_bench.settings import fields_of
+from socratic_bench.studies.rejudge.judge import document_of, forecast, judge_again
+from socratic_bench.studies.rejudge.prepare import Rejudging, prepare_judgings
+from socratic_bench.types import plural
 
 from .arguments import Flags, Parser, parse
-from .flags import add_rows, judge_rows, settings_parser
-from .stored_runs import RUNS, WHICH_RUNS, add_runs
-
-if TYPE_CHECKING:
-    from socratic_bench.benchmarks import RunConfig
-    from socratic_bench.documents.comparison import JudgingsDryRun
-    from socratic_bench.documents.run import RunResult
-    from socratic_bench.errors import Words
-    from socratic_bench.runs import CancelToken
-    from socratic_bench.studies.rejudge.prepare import Rejudging
+from .flags import RUNS, WHICH_RUNS, add_rows, add_runs, judge_rows, settings_parser
+from .output import plain, print_document, print_failure, say, waiting_for
+from .progress import listener_for
+from .run_in_thread import run_in_thread, take_signals
+from .settings import bucket_region, call_by_flags, read_untested
+from .terminal import aligned
 
 DESCRIPTION = """\
 Judges stored runs again, with another judge, jury or edition of the rubric, and prints one JSON
@@ -26,33 +31,28 @@ EXIT_CODES = """\
 exit codes: 0 complete, 2 usage, 3 credentials or access, 4 service or store unavailable, 5 too few
 turns were judged, 6 deadline or budget, 129 SIGHUP, 130 SIGINT, 143 SIGTERM.
 """
-# Of a run that plays something, or is kept anew.
-NOT_HERE = {
+# Flags of a run that asks the tested model, or is stored anew.
+EXCLUDED = {
     *("fail-under", "no-judge", "resume", "resume-from", "brief"),
     *("output-dir", "s3-bucket", "s3-prefix"),
 }
+NAME_COLUMNS, COLUMNS = 22, 12
 
 
 def main(words: Sequence[str]) -> int:
-    """Judge what is stored, compare, print."""
-    from socratic_bench.errors import BenchError
-
-    from .output import print_failure
-    from .run_in_thread import take_signals
-    from .sources import call_by_flags
-
+    """Judge what is stored, compare the verdicts with the first ones, print."""
     flags, problems = parse(build_parser(), words)
     cancel_token = take_signals()
     try:
-        config, runs = prepared(flags, problems)
+        config, runs = _prepare(flags, problems)
         if flags.get("dry-run"):
-            return _estimate(runs, config, flags)
+            return _print_estimate(runs, config, flags)
         results = _perform(runs, config, flags, cancel_token)
     except BenchError as error:
         error.call_settings(call_by_flags())
         print_failure(error)
         return error.exit_code
-    return _report(runs, results, flags)
+    return _print_results(runs, results, flags)
 
 
 def build_parser() -> Parser:
@@ -60,83 +60,107 @@ def build_parser() -> Parser:
     usage = "RUN|DIR|s3://BUCKET/PREFIX ... [--judge-model ID] [options]"
     parser = settings_parser("judge", usage, DESCRIPTION, EXIT_CODES)
     add_runs(parser)
-    add_rows(parser, judge_rows(NOT_HERE, of_benchmarks={"rubric"}))
+    add_rows(parser, judge_rows(EXCLUDED, of_benchmarks={"rubric"}))
     return parser
 
 
-def prepared(flags: Flags, problems: "Sequence[Words]") -> "tuple[RunConfig, Sequence[Rejudging]]":
-    """What is asked for, and the runs. Raises `UsageError` with every mistake."""
-    from socratic_bench.benchmarks import RunConfig
-    from socratic_bench.settings import fields_of
-    from socratic_bench.studies.rejudge.prepare import prepare_judgings
-
-    from .output import waiting_for
-    from .sources import bucket_region, read_untested
-
-    own = {name: value for name, value in flags.items() if name != RUNS}
-    config, misread = read_untested(own)
-    named = flags.get(RUNS, ())
-    found: list[Words] = [*problems]
-    if not named or isinstance(named, bool):
-        found.append(WHICH_RUNS)
-        named = ()
-    flagged = fields_of(RunConfig, own)
-    found += misread
+def _prepare(flags: Flags, problems: Sequence[Words]) -> tuple[RunConfig, Sequence[Rejudging]]:
+    """The settings and the runs to judge. Raises `UsageError` with every mistake."""
+    settings = {name: value for name, value in flags.items() if name != RUNS}
+    config, misread = read_untested(settings)
+    places = flags.get(RUNS, ())
+    mistakes: list[Words] = [*problems]
+    if not places or isinstance(places, bool):
+        mistakes.append(WHICH_RUNS)
+        places = ()
+    flagged = fields_of(RunConfig, settings)
+    mistakes += misread
     if "judge_model" in flagged:  # else each run has its own
-        found += [one for one in config.problems() if "region" not in one.settings]
+        mistakes += [problem for problem in config.problems() if "region" not in problem.settings]
     with waiting_for("the stored runs", quiet=bool(flags.get("quiet"))):
-        runs = prepare_judgings([*named], config, flagged, bucket_region, found)
+        runs = prepare_judgings([*places], config, flagged, bucket_region, mistakes)
     return config, runs
 
 
 def _perform(
-    runs: "Sequence[Rejudging]", config: "RunConfig", flags: Flags, cancel_token: "CancelToken"
-) -> "Mapping[str, RunResult]":
-    from socratic_bench.studies.rejudge.judge import judge_again
-
-    from .progress import listener_for
-    from .run_in_thread import run_in_thread
-
-    judging = partial(
-        judge_again,
-        runs,
-        cancel_token,
-        listener=partial(listener_for, quiet=bool(flags.get("quiet"))),
-        max_cost_usd=config.max_cost_usd,
+    runs: Sequence[Rejudging], config: RunConfig, flags: Flags, cancel_token: CancelToken
+) -> Mapping[str, RunResult]:
+    return run_in_thread(
+        partial(
+            judge_again,
+            runs,
+            cancel_token,
+            listener=partial(listener_for, quiet=bool(flags.get("quiet"))),
+            max_cost_usd=config.max_cost_usd,
+        )
     )
-    return run_in_thread(judging)
 
 
-def _estimate(runs: "Sequence[Rejudging]", config: "RunConfig", flags: Flags) -> int:
-    from socratic_bench.studies.rejudge.judge import forecast
-
-    from .judge_table import say_forecast
-    from .output import print_document, waiting_for
-
+def _print_estimate(runs: Sequence[Rejudging], config: RunConfig, flags: Flags) -> int:
     quiet = bool(flags.get("quiet"))
     with waiting_for("the endpoint, to count tokens", quiet=quiet):
-        document: JudgingsDryRun = forecast(runs, config.max_cost_usd)
-    words, pretty = partial(say_forecast, document), bool(flags.get("pretty"))
+        document = forecast(runs, config.max_cost_usd)
+    words, pretty = partial(_say_estimate, document), bool(flags.get("pretty"))
     return print_document(document, words=words, quiet=quiet, pretty=pretty)
 
 
-def _report(runs: "Sequence[Rejudging]", results: "Mapping[str, RunResult]", flags: Flags) -> int:
-    from socratic_bench.studies.rejudge.judge import document_of
-
-    from .judge_table import say_judgings
-    from .output import print_document
-    from .sources import call_by_flags
-
+def _print_results(
+    runs: Sequence[Rejudging], results: Mapping[str, RunResult], flags: Flags
+) -> int:
     for result in results.values():
         if result.error is not None:
             result.error.call_settings(call_by_flags())
     document = document_of(runs, results)
     unwritten = print_document(
         document,
-        words=partial(say_judgings, document),
+        words=partial(_say_judgings, document),
         quiet=bool(flags.get("quiet")),
         error=document.error,
         pretty=bool(flags.get("pretty")),
     )
-    code = next((one.exit_code for one in results.values() if one.exit_code), 0)
-    return code or unwritten
+    codes = (result.exit_code for result in results.values() if result.exit_code)
+    return next(codes, 0) or unwritten
+
+
+def _say_estimate(document: JudgingsDryRun) -> None:
+    """Print a line for each juror, and one for all."""
+    for juror in document.jurors:
+        calls = plural(juror.usage.calls, "call")
+        say(plain(f"{juror.model}: {calls}, {_format_usd(juror.cost_usd)}"))
+    low, high = _format_usd(document.low_usd), _format_usd(document.high_usd)
+    scope = f"{plural(document.n_turns, 'turn')} of {plural(document.n_runs, 'run')}"
+    cost = _format_usd(document.cost_usd)
+    say(f"expected {cost} ({low} to {high}) for {scope}; no model was called")
+
+
+def _say_judgings(document: JudgingsDocument) -> None:
+    """Print how verdicts differ by dimension, then both values of each figure."""
+    _say_row("", ["turns", "first", "now", "difference", "abs. error", "alpha"])
+    for name, change in document.dimensions.items():
+        values = (
+            *(change.first, change.second, change.mean_difference),
+            *(change.absolute_error, change.alpha),
+        )
+        _say_row(name, [str(change.n_turns), *map(_format, values)])
+    _say_row("figure", ["runs", "first", "now"])
+    for name, figure in document.figures.items():
+        if figure.n_runs and "." not in name:
+            _say_row(name, [str(figure.n_runs), _format(figure.first), _format(figure.second)])
+    n_missing = document.n_runs - document.n_judged_runs
+    missing = f", {plural(n_missing, 'run')} not to the end" if n_missing else ""
+    say(
+        f"{plural(document.n_judged_runs, 'run')} judged as {plain(document.name)}{missing}, "
+        f"{_format_usd(document.cost_usd)}"
+    )
+
+
+def _say_row(name: str, cells: Sequence[str]) -> None:
+    say(aligned(plain(name), cells, NAME_COLUMNS, COLUMNS))
+
+
+def _format(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _format_usd(amount: float | None) -> str:
+    return "USD unknown" if amount is None else f"{amount:.4f} USD"

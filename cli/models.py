@@ -3,29 +3,31 @@
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+
+from socratic_bench.benchmarks import RunConfig
+from socratic_bench.catalogue.models import capabilities_of, family_of, known_ids
+from socratic_bench.catalogue.prices import PriceTable, builtin_prices
+from socratic_bench.documents.doctor import ModelEntry, ModelList
+from socratic_bench.emulator import MODEL_IDS
+from socratic_bench.errors import UsageError
+from socratic_bench.runs.prepare import read_prices
 
 from .arguments import Parser, parse_strictly
 from .flags import add_switches
-
-if TYPE_CHECKING:
-    from socratic_bench.benchmarks import RunConfig
-    from socratic_bench.catalogue.prices import PriceTable
-    from socratic_bench.documents.doctor import ModelEntry
+from .output import plain, print_document, say
+from .settings import calling_flags, read
 
 
 def main(words: Sequence[str]) -> int:
     """Print the models that may be tested, with what they take and cost."""
-    from socratic_bench.documents.doctor import ModelList
-
-    from .output import print_document
-
-    found = parse_strictly(build_parser(), words)
-    config = _read(found.region, found.prices, offline=found.offline)
-    prices = _prices(config)
-    entries = [_entry(name, config, prices) for name in _names(config, is_whole=found.all)]
+    parser = build_parser()
+    flags = parse_strictly(parser, words)
+    with calling_flags(parser):
+        config = _read_config(flags.region, flags.prices, offline=flags.offline)
+        prices = read_prices(config) or builtin_prices()
+    entries = [_entry(name, config, prices) for name in _names(config, with_known=flags.all)]
     document = ModelList(region=config.region, price_source=prices.source, models=entries)
-    return print_document(document, words=partial(_say, entries), quiet=found.quiet)
+    return print_document(document, words=partial(_say, entries), quiet=flags.quiet)
 
 
 def build_parser() -> Parser:
@@ -42,42 +44,21 @@ def build_parser() -> Parser:
     return parser
 
 
-def _read(region: str | None, prices: str | None, *, offline: bool) -> "RunConfig":
-    """As a run would read it. That no model is allowed yet is no mistake here."""
-    from socratic_bench.errors import UsageError
-
-    from .sources import calling_flags, read
-
-    given = {"region": region, "prices": prices, "offline": offline}
-    config, misread = read({name: value for name, value in given.items() if value})
+def _read_config(region: str | None, prices: str | None, *, offline: bool) -> RunConfig:
+    """The configuration of a run. That no model is allowed yet is no mistake here."""
+    flags = {"region": region, "prices": prices, "offline": offline}
+    config, misread = read({name: value for name, value in flags.items() if value})
     if os.environ.get("BEDROCK_MODEL_IDS", "").strip() and config.model_ids is None:
-        with calling_flags():
-            raise UsageError([one for one in misread if "model_ids" in one.settings])
+        raise UsageError([problem for problem in misread if "model_ids" in problem.settings])
     return config
 
 
-def _prices(config: "RunConfig") -> "PriceTable":
-    from socratic_bench.catalogue.prices import builtin_prices
-    from socratic_bench.runs.prepare import read_prices
-
-    from .sources import calling_flags
-
-    with calling_flags():
-        return read_prices(config) or builtin_prices()
+def _names(config: RunConfig, *, with_known: bool) -> Iterable[str]:
+    ids = known_ids() if with_known else ()
+    return dict.fromkeys([*(config.model_ids or MODEL_IDS), *ids])
 
 
-def _names(config: "RunConfig", *, is_whole: bool) -> Iterable[str]:
-    from socratic_bench.catalogue.models import known_ids
-    from socratic_bench.emulator import MODEL_IDS
-
-    return dict.fromkeys([*(config.model_ids or MODEL_IDS), *(known_ids() if is_whole else ())])
-
-
-def _entry(name: str, config: "RunConfig", table: "PriceTable") -> "ModelEntry":
-    from socratic_bench.catalogue.models import capabilities_of, family_of
-    from socratic_bench.documents.doctor import ModelEntry
-    from socratic_bench.emulator import MODEL_IDS
-
+def _entry(name: str, config: RunConfig, table: PriceTable) -> ModelEntry:
     family, prices = family_of(name), table.of(name, config.region)
     return ModelEntry(
         model_id=name,
@@ -89,16 +70,14 @@ def _entry(name: str, config: "RunConfig", table: "PriceTable") -> "ModelEntry":
     )
 
 
-def _say(entries: Sequence["ModelEntry"]) -> None:
-    from .output import plain, say
-
+def _say(entries: Sequence[ModelEntry]) -> None:
     for entry in entries:
-        say(f"{plain(entry.model_id):46s}  {', '.join(_words(entry))}")
+        say(f"{plain(entry.model_id):46s}  {', '.join(_parts(entry))}")
     if not any(entry.allowed for entry in entries):
         say("None may be tested yet: set BEDROCK_MODEL_IDS, or give --offline.")
 
 
-def _words(entry: "ModelEntry") -> Iterator[str]:
+def _parts(entry: ModelEntry) -> Iterator[str]:
     is_plain = not entry.allowed and not entry.embedded
     yield "not allowed" if is_plain else "allowed" if entry.allowed else "with --offline"
     rates = (entry.prices or {}).get("default")

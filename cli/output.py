@@ -4,28 +4,33 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Timer
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from socratic_bench.benchmarks import RunConfig
+from socratic_bench.benchmarks import BENCHMARKS, RunConfig, load_benchmark
 from socratic_bench.documents import encode
+from socratic_bench.documents.document import ErrorDocument, ErrorEntry
 from socratic_bench.documents.encoding import plain_keys
-from socratic_bench.errors import BenchError, UsageError, shorten
+from socratic_bench.documents.run import RunDocument
+from socratic_bench.errors import (
+    ENDINGS,
+    BenchError,
+    InternalError,
+    Stopped,
+    UsageError,
+    shorten,
+)
+from socratic_bench.ports.parts import Parts
 from socratic_bench.redaction import redact
 from socratic_bench.types import Json, clean
 
-from . import signals, stdout, terminal
+from . import process, terminal
 
-if TYPE_CHECKING:
-    from socratic_bench.documents.document import ErrorEntry
-    from socratic_bench.ports.parts import Parts
-
-# A wait that is longer is told of.
-TOLD_AFTER_S = 5.0
+# A wait that takes longer is reported.
+REPORT_AFTER_S = 5.0
 # Control characters, which a terminal would obey, marks that turn the direction of writing, and
 # characters that show nothing. Tab and line feed are no part of them: they shape the document.
 _CONTROLS = (
@@ -46,41 +51,89 @@ def print_document(
     *,
     words: Callable[[], object] = lambda: None,
     quiet: bool = False,
-    error: "BenchError | ErrorEntry | None" = None,
+    error: BenchError | ErrorEntry | None = None,
     pretty: bool = False,
     hint: str = RUN_AGAIN,
 ) -> int:
-    """Write the one document; the exit code: 0, or 4 if it could not be written, with `hint` for
-    people.
+    """Write the one document; returns 0, or 4 if it could not be written (people see `hint` then).
 
-    `words` says what people should read unless they want `quiet`, and the `error` is told in any
-    case: before it, or after it on a terminal, where they would be scrolled away. A signal while it
-    is written ends the process.
+    `words` prints what people should read, unless they want `quiet`; the `error` is printed in any
+    case. Both come before the document, or after it if stdout is a terminal, where they would be
+    scrolled away. A signal that comes while the document is written ends the process.
     """
 
-    def tell() -> None:
+    def print_words() -> None:
         if not quiet:
             words()
         if error:
             say_error(error)
 
-    is_before = not stdout.is_terminal()
-    if is_before:
-        tell()
+    words_come_first = not process.is_stdout_terminal()
+    if words_come_first:
+        print_words()
     elif terminal.is_live():
         say_live("")  # another run may have a line there
-    signals.end_at_next_signal()
+    process.end_at_next_signal()
     keys = plain_keys(document) if isinstance(document, Struct) else dict(document)
-    why = stdout.write(escaped(encode(keys, pretty=pretty)) + b"\n")
-    if why:
-        say_unwritten(why, hint)
-    if not is_before:
-        tell()
-    return stdout.EXIT_UNWRITTEN if why else 0
+    failure = process.write_stdout(escaped(encode(keys, pretty=pretty)) + b"\n")
+    if failure:
+        say_unwritten(failure, hint)
+    if not words_come_first:
+        print_words()
+    return process.EXIT_UNWRITTEN if failure else 0
 
 
-def say_unwritten(why: str, hint: str = RUN_AGAIN) -> None:
-    say(f"socratic-runner: stdout {why} before the document was written.\n  {plain(hint)}")
+def print_failure(error: BenchError) -> None:
+    """Print the document and error message of a command other than `run` that failed."""
+    document = ErrorDocument(end_reason=error.end_reason, error=ErrorEntry.of(error))
+    print_document(document, error=error)
+
+
+def print_failed_run(
+    error: BenchError, config: RunConfig | None = None, *, pretty: bool = False, brief: bool = False
+) -> None:
+    """Print the document and error message of a run that could not start."""
+    name = config.benchmark if config else DEFAULT_BENCHMARK
+    document = RunDocument.unstarted(error, name, _parts(name), config)
+    printed = document.brief if brief else document.printed
+    print_document(printed, error=error, pretty=pretty)
+
+
+def print_unhandled(
+    raised: process.SignalledError | Exception, *, is_run: bool, debug: bool
+) -> int:
+    """Print the document of an error or signal that no command has handled; the exit code."""
+    if isinstance(raised, process.SignalledError):
+        error: BenchError = Stopped.by_signal(
+            raised.signal_number,
+            "Interrupted by {signal} before anything was started.",
+            hint="Nothing was called and nothing was written.",
+        )
+        debug = False
+    else:
+        error = raised if isinstance(raised, BenchError) else InternalError.of(raised)
+    if isinstance(error, InternalError):
+        # Without the table of settings, which may be what cannot be imported.
+        error.call_settings("--{}".format)
+    if debug:
+        print_traceback(raised)
+    if is_run:
+        print_failed_run(error)
+    else:
+        print_failure(error)
+    return error.exit_code
+
+
+def refuse_to_start() -> int:
+    """Report that stdout is closed, so that no document could be printed; the exit code."""
+    say("socratic-runner: stdout is closed, so no document can be written; nothing was called.")
+    say("  Give it a file or a pipe, such as > run.json.")
+    return ENDINGS["usage"].exit_code
+
+
+def say_unwritten(failure: str, hint: str = RUN_AGAIN) -> None:
+    """Report that stdout `failure` ("was closed", say) before the document was written."""
+    say(f"socratic-runner: stdout {failure} before the document was written.\n  {plain(hint)}")
 
 
 def escaped(document: bytes) -> bytes:
@@ -90,27 +143,41 @@ def escaped(document: bytes) -> bytes:
     return _UNSHOWABLE.sub(_as_escape, document.decode()).encode()
 
 
-def _as_escape(found: re.Match[str]) -> str:
-    units = found[0].encode("utf-16-be").hex()
+def _as_escape(character: re.Match[str]) -> str:
+    units = character[0].encode("utf-16-be").hex()
     return "".join(f"\\u{units[n : n + 4]}" for n in range(0, len(units), 4))
 
 
 def say(text: str) -> None:
-    """A line for people, in place of the live line that this run, or another one on the same
-    terminal, has there. What models and users wrote must have gone through `plain`.
+    """Print a line for people; it replaces the live line of any run on the same terminal.
+
+    What models and users wrote must have gone through `plain`.
     """
     clear = terminal.CLEAR_LINE if terminal.is_live() else ""
     _write(f"{clear}{terminal.folded(redact(text))}\n")
 
 
+def say_table(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    left_out: Sequence[str] = terminal.LEFT_OUT,
+) -> None:
+    """Print a table; see `terminal.table`. Cells may have what models and users wrote."""
+    plain_rows = [[plain(cell) for cell in row] for row in rows]
+    plain_heads = [plain(head) for head in heads]
+    for line in terminal.table(plain_heads, plain_rows, left_out=left_out):
+        say(line.rstrip())
+
+
 def say_question(text: str) -> None:
-    """A question, whose answer is typed on the same line."""
+    """Print a question, whose answer is typed on the same line."""
     _write(text)
 
 
 def say_live(text: str) -> None:
-    """A line that the next one replaces; only for a terminal that is live. Both are written whole:
-    what other runs write comes before or after it.
+    """Print a line that the next one replaces; only for a live terminal.
+
+    It is written as a whole: what other runs write comes before or after it.
     """
     _write(terminal.CLEAR_LINE + redact(text))
 
@@ -131,7 +198,7 @@ def _write(text: str) -> None:
 
 
 def read_stdin(bound: int, what: str, *, quiet: bool) -> bytes:
-    """What stands on standard input; people are told that it is waited for."""
+    """Read up to `bound` bytes of standard input; people see that `what` is waited for."""
     if sys.stdin is None:
         return b""
     if sys.stdin.isatty():
@@ -143,8 +210,8 @@ def read_stdin(bound: int, what: str, *, quiet: bool) -> bytes:
 
 @contextmanager
 def waiting_for(what: str, *, quiet: bool) -> Iterator[None]:
-    """Around something that may take long before there is a run: then people are told of it."""
-    timer = Timer(TOLD_AFTER_S, say, (f"waiting for {what}, {TOLD_AFTER_S:g} s so far",))
+    """Report that `what` is waited for if the block takes longer than `REPORT_AFTER_S`."""
+    timer = Timer(REPORT_AFTER_S, say, (f"waiting for {what}, {REPORT_AFTER_S:g} s so far",))
     timer.daemon = True
     if not quiet:
         timer.start()
@@ -156,13 +223,14 @@ def waiting_for(what: str, *, quiet: bool) -> Iterator[None]:
 
 def plain(text: str) -> str:
     """One line of text that is safe in a terminal: no escapes, control characters or line breaks.
+
     Secrets are masked here, since one that a caller has cut in half would not be found.
     """
-    return " ".join(_shown(redact(text).replace("\n", " ").replace("\t", " ")).split())
+    return " ".join(_without_controls(redact(text).replace("\n", " ").replace("\t", " ")).split())
 
 
-def say_error(error: "BenchError | ErrorEntry", tag: str = "") -> None:
-    """What happened, why, and what to do next; `tag` says of which run."""
+def say_error(error: BenchError | ErrorEntry, tag: str = "") -> None:
+    """Print what happened, why, and what to do next; `tag` begins each line."""
     if isinstance(error, UsageError) and len(error.problems) > 1:
         say(f"{tag}socratic-runner: {len(error.problems)} mistakes, nothing was called:")
         for problem in shorten(error.problems):
@@ -174,37 +242,15 @@ def say_error(error: "BenchError | ErrorEntry", tag: str = "") -> None:
 
 
 def print_traceback(error: BaseException) -> None:
-    """For `--debug` only."""
+    """Print the traceback of an error, for `--debug`."""
     for line in redact("".join(traceback.format_exception(error))).split("\n")[:-1]:
-        say(_shown(line))
+        say(_without_controls(line))
 
 
-def _shown(text: str) -> str:
+def _without_controls(text: str) -> str:
     return _CONTROL.sub("", _ESCAPES.sub("", _BREAK.sub(" ", clean(text))))
 
 
-def print_failure(error: BenchError) -> None:
-    """The document and the words of a command other than `run` that came to nothing."""
-    from socratic_bench.documents.document import ErrorDocument, ErrorEntry
-
-    document = ErrorDocument(end_reason=error.end_reason, error=ErrorEntry.of(error))
-    print_document(document, error=error)
-
-
-def print_failed_run(
-    error: BenchError, config: RunConfig | None = None, *, pretty: bool = False, brief: bool = False
-) -> None:
-    """The document and the words of a run that never came to be."""
-    from socratic_bench.documents.run import RunDocument
-
-    name = config.benchmark if config else DEFAULT_BENCHMARK
-    document = RunDocument.unstarted(error, name, _parts(name), config)
-    printed = document.brief if brief else document.printed
-    print_document(printed, error=error, pretty=pretty)
-
-
-def _parts(benchmark: str) -> "Parts":
+def _parts(benchmark: str) -> Parts:
     """The benchmark's keys; those of the default one if it is unknown."""
-    from socratic_bench.benchmarks import BENCHMARKS, load_benchmark
-
     return load_benchmark(benchmark if benchmark in BENCHMARKS else DEFAULT_BENCHMARK).parts

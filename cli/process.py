@@ -1,30 +1,127 @@
-"""How the process ends: what is no document is written, and it leaves."""
+"""The process of a command: what it writes to stdout, the signals that end it, and its exit.
 
+Until a command handles signals itself, the first one raises `SignalledError`; one that comes before
+the program can report it is remembered. Once a document is being written, a signal only ends the
+process, so that there is never more than one document.
+"""
+
+import errno
 import os
+import signal
 import sys
 from contextlib import suppress
+from select import select
+from types import FrameType
 
-from . import stdout
+# Exit code of a command that succeeded but could not print its document.
+EXIT_UNWRITTEN = 4
+# A closing terminal sends SIGHUP more than once: by its shell, and by the system. One so soon after
+# a first signal does not count as a second signal.
+HANGUP_S = 5.0
 
-TYPE_CHECKING = False  # known to type checkers; the module of that name takes long to import
-if TYPE_CHECKING:
-    from typing import NoReturn
+_remembered: list[int] = []
+
+
+class SignalledError(BaseException):
+    """A signal came before a run was under way; not an `Exception`, so that nobody swallows it."""
+
+    def __init__(self, signal_number: int) -> None:
+        super().__init__(signal_number)
+        self.signal_number = signal_number
 
 
 def write_words(text: str) -> int:
-    """Write what is no document, such as help; the exit code."""
-    why = stdout.write(text.encode())
-    if why:
-        from .output import say_unwritten
+    """Write text that is no document, such as help, to stdout; returns the exit code."""
+    failure = write_stdout(text.encode())
+    if failure is None:
+        return 0
+    from .output import say_unwritten  # too much for `--help`, which comes here, too
 
-        say_unwritten(why)
-    return stdout.EXIT_UNWRITTEN if why else 0
+    say_unwritten(failure)
+    return EXIT_UNWRITTEN
 
 
-def leave_now(code: int) -> "NoReturn":
+def write_stdout(content: bytes) -> str | None:
+    """Write all bytes to stdout; returns why that failed, or `None`."""
+    try:
+        descriptor = sys.stdout.fileno()
+        unwritten = memoryview(content)
+        # An unbuffered stream takes only a part when a signal comes in between.
+        while unwritten:
+            unwritten = unwritten[_write_part(descriptor, unwritten) :]
+    except OSError as error:
+        # The interpreter would try to flush once more on its way out, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return "was closed" if isinstance(error, BrokenPipeError) else f"failed ({error.strerror})"
+    return None
+
+
+def is_stdout_closed() -> bool:
+    """Whether nothing can ever be written to stdout: it is closed, or open for reading only."""
+    if sys.stdout is None:
+        return True
+    try:
+        os.write(sys.stdout.fileno(), b"")
+    except OSError as error:
+        return error.errno == errno.EBADF
+    return False
+
+
+def is_stdout_terminal() -> bool:
+    """Whether somebody reads stdout at a terminal."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+def leave_now(code: int) -> None:
     """End the process at once, without waiting for abandoned calls or cleaning up."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             with suppress(OSError, ValueError):
                 stream.flush()
     os._exit(code)
+
+
+def ending_signals() -> list[signal.Signals]:
+    """The signals that end a run. A SIGHUP that is ignored, as under nohup, stays ignored."""
+    ignores_hangup = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return [*([] if ignores_hangup else [signal.SIGHUP]), signal.SIGINT, signal.SIGTERM]
+
+
+def remember_signals() -> None:
+    """From now on, remember signals until `raise_signals` raises the first one."""
+    for number in ending_signals():
+        signal.signal(number, lambda received, _frame: _remembered.append(received))
+
+
+def raise_signals() -> None:
+    """From now on, a signal raises `SignalledError`; a remembered one does so at once."""
+    for number in ending_signals():
+        signal.signal(number, _raise)
+    if _remembered:
+        _raise(_remembered[0], None)
+
+
+def end_at_next_signal() -> None:
+    """From now on, a signal that no command handles itself ends the process at once."""
+    for number in ending_signals():
+        if signal.getsignal(number) is _raise:
+            signal.signal(number, _end)
+
+
+def _write_part(descriptor: int, content: memoryview) -> int:
+    try:
+        return os.write(descriptor, content)
+    except BlockingIOError:
+        # The reader made the pipe non-blocking; a full one is not broken.
+        select([], [descriptor], [])
+        return 0
+
+
+def _raise(number: int, _frame: FrameType | None) -> None:
+    end_at_next_signal()  # the next one would be raised where this one is reported
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    raise SignalledError(number)
+
+
+def _end(number: int, _frame: FrameType | None) -> None:
+    os._exit(128 + number)

@@ -7,24 +7,34 @@ these shows what is going on now.
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from math import ceil
 from typing import Any
+
+from msgspec import Struct
 
 from socratic_bench.documents.cost import CostEntry
 from socratic_bench.documents.document import Place
 from socratic_bench.documents.run import RunResult
 from socratic_bench.errors import ENDINGS
-from socratic_bench.models.events import AttemptBegan, CallEvent, CallRetries, CallWaits
+from socratic_bench.models.events import (
+    AttemptBegan,
+    AttemptFailed,
+    CallBegan,
+    CallEvent,
+    CallRetries,
+    CallWaits,
+    WaitCause,
+)
 from socratic_bench.ports.benchmark import Benchmark, Sample
 from socratic_bench.runs import Plan
 from socratic_bench.runs.context import Listener
 from socratic_bench.runs.resume import stored_words
 from socratic_bench.settings import CoreConfig
 from socratic_bench.turns import Turn, Unscored
-from socratic_bench.types import plural
+from socratic_bench.types import JUDGE, CallKey, plural
 
 from . import terminal
-from .output import TOLD_AFTER_S, plain, say, say_live
-from .waits import Wait, Waits
+from .output import REPORT_AFTER_S, plain, say, say_live
 
 QUESTION_COLUMNS = 48
 SCORES_COLUMNS = 40
@@ -35,7 +45,17 @@ AGAIN_S = 60.0
 WITH_SCORES, WITH_TOKENS = 80, 100
 UNJUDGED, SHORT = "?", "!"
 COLOURS = {UNJUDGED: terminal.YELLOW, SHORT: terminal.RED}
-MINUTE_S, HOUR_S = 60, 3600
+# A step outside of calls is shown once it takes so long.
+STEP_SHOWN_AFTER_S = 0.5
+# Of concurrent waits the one of the lowest rank is shown.
+PAUSED, ANSWERING, JUDGING, BLOCKED, STEP = range(5)
+CAUSES: dict[WaitCause, str] = {
+    "rate_limit": "waits for the rate limit",
+    "rate_target": "waits for the rate target",
+    "prompt_cache": "waits for the prompt cache",
+    "budget": "waits for what the budget has left",
+    "connection": "waits for a connection",
+}
 LEAST_USD = 0.0001
 
 
@@ -47,6 +67,87 @@ def tag_of(run_id: str) -> str:
 def listener_for(plan: Plan, *, quiet: bool) -> Listener:
     """The listener that shows a run to people; a silent one if they want `quiet`."""
     return Listener() if quiet else Progress(plan.config, plan.benchmark)
+
+
+class Wait(Struct, kw_only=True):
+    """Something that a run waits for; moments are in seconds.
+
+    `what` describes it, `brief` does where there is little room. `printed_s` is when it was last
+    printed.
+    """
+
+    what: str
+    brief: str
+    since_s: float
+    rank: int
+    turn: int | None = None
+    until_s: float | None = None
+    printed_s: float | None = None
+
+    def is_overdue(self, now_s: float, again_s: float) -> bool:
+        """Whether it is to be printed: for the first time, again because it takes longer than was
+        printed, or again after `again_s`.
+        """
+        if self.printed_s is None:
+            return now_s - self.since_s >= REPORT_AFTER_S
+        if self.until_s is not None and self.printed_s < self.until_s:
+            return now_s - self.until_s >= REPORT_AFTER_S
+        return now_s - self.printed_s >= again_s
+
+    def forms(self, now_s: float) -> tuple[str, ...]:
+        """Its description in several forms, the longest first."""
+        time = self._time(now_s)
+        long, short = f"{self.what}{time}", f"{self.brief}{time}"
+        if self.turn is None:
+            return long, short
+        shorter = short.replace(", next in", ", in"), short.replace(", next in", ",")
+        return f"turn {self.turn}: {long}", long, short, *shorter, short.removesuffix(" so far")
+
+    def _time(self, now_s: float) -> str:
+        if self.until_s is not None and self.until_s > now_s:
+            return f", next in {ceil(self.until_s - now_s)} s"
+        waited_s = now_s - self.since_s
+        return f", {waited_s:.0f} s so far" if waited_s >= REPORT_AFTER_S else ""
+
+
+class Waits:
+    """All waits of a run; not safe to use from several threads."""
+
+    def __init__(self, monotonic_s: Callable[[], float]) -> None:
+        self._monotonic_s = monotonic_s
+        self._calls: dict[CallKey, Wait] = {}
+        self._step: Wait | None = None
+
+    def on_call(self, event: CallEvent) -> Wait | None:
+        """What the call waits for after an event; `None` once it has ended."""
+        if isinstance(event, AttemptFailed):  # an event about what happens next follows
+            return self._calls.get(event.key)
+        self._calls.pop(event.key, None)
+        wait = _wait(event, self._monotonic_s())
+        if wait:
+            self._calls[event.key] = wait
+        return wait
+
+    def on_step(self, what: str) -> None:
+        """Note what is waited for outside of calls; empty for nothing."""
+        text = f"waiting for {what}"
+        now_s = self._monotonic_s()
+        self._step = Wait(what=text, brief=text, since_s=now_s, rank=STEP) if what else None
+
+    def current(self) -> Wait | None:
+        """The wait that a live line shows; a step that has just begun is left out."""
+        latest_s = self._monotonic_s() - STEP_SHOWN_AFTER_S
+        waits = (wait for wait in self._all() if wait.rank != STEP or wait.since_s <= latest_s)
+        return min(waits, key=lambda wait: (wait.rank, -wait.since_s), default=None)
+
+    def overdue(self, again_s: float) -> Wait | None:
+        """A wait that has not been printed for too long."""
+        now_s = self._monotonic_s()
+        overdue = (wait for wait in self._all() if wait.is_overdue(now_s, again_s))
+        return min(overdue, key=lambda wait: (wait.rank, wait.since_s), default=None)
+
+    def _all(self) -> list[Wait]:
+        return [*self._calls.values(), *([self._step] if self._step else [])]
 
 
 class Progress(Listener):
@@ -97,7 +198,7 @@ class Progress(Listener):
 
     def on_wait(self, what: str) -> None:
         with self._lock:
-            self._waits.step(what)
+            self._waits.on_step(what)
 
     def on_judged(self, turn: Turn) -> None:
         with self._lock:
@@ -131,17 +232,17 @@ class Progress(Listener):
         Many items may wait together, so their waits are printed only after a silence.
         """
         if isinstance(event, CallWaits):
-            is_long = event.wait_s is not None and event.wait_s >= TOLD_AFTER_S
+            is_long = event.wait_s is not None and event.wait_s >= REPORT_AFTER_S
         else:
             is_long = isinstance(event, CallRetries)
         return is_long and (self._is_dialogue or self._is_silent())
 
     def _is_silent(self) -> bool:
-        return self._monotonic_s() - self._last_line_s >= TOLD_AFTER_S
+        return self._monotonic_s() - self._last_line_s >= REPORT_AFTER_S
 
     def _print_wait(self, wait: Wait) -> None:
         now_s = self._monotonic_s()
-        wait.told_s = now_s
+        wait.printed_s = now_s
         self._print(f"{self._tag}{wait.forms(now_s)[0]}")
 
     def _tick(self) -> None:
@@ -154,13 +255,13 @@ class Progress(Listener):
                     self._print_wait(wait)
 
     def _redraw(self) -> None:
-        wait = self._waits.shown()
+        wait = self._waits.current()
         if not (self._live and wait) or self._ended.is_set():
             return
         room = terminal.columns() - 1
-        first, *others = (self._tag + form for form in wait.forms(self._monotonic_s()))
+        longest, *shorter = (self._tag + form for form in wait.forms(self._monotonic_s()))
         done = f" ({self._next} of {self._n_turns} done)"
-        forms = (first + done, first, *others) if wait.turn is not None else (first, *others)
+        forms = [*([longest + done] if wait.turn is not None else []), longest, *shorter]
         fitting = (form for form in forms if terminal.width_of(form) <= room)
         say_live(next(fitting, None) or terminal.fitted(forms[-1], room))
 
@@ -207,10 +308,10 @@ def _scores(turn: Turn) -> tuple[str, str]:
     return f"{verdict.overall_score:4.1f}", f" ({parts})"
 
 
-def say_result(result: RunResult, benchmark: Benchmark, called: Callable[[str], str]) -> None:
+def say_result(result: RunResult, benchmark: Benchmark, call: Callable[[str], str]) -> None:
     """Print how a run ended and, if it is complete and stored, the command that shows it.
 
-    `called` turns a setting's name into its flag.
+    `call` turns a setting's name into its flag.
     """
     tag = tag_of(result.run_id)
     cut_short = result.status == "completed" and ENDINGS[result.end_reason].is_cut_short
@@ -220,18 +321,18 @@ def say_result(result: RunResult, benchmark: Benchmark, called: Callable[[str], 
     elif cut_short:
         say(f"{tag}{ended}: no turn was played")
     if any(place and place.curated for place in (result.folder, result.s3)):
-        words = stored_words(result.config, result.run_id, "show").render(called)
+        words = stored_words(result.config, result.run_id, "show").render(call)
         say(f"{tag}seen by: {plain(words)}")
 
 
 def _result_parts(result: RunResult, benchmark: Benchmark) -> Iterator[str]:
     metrics = result.metrics  # none, not even null ones, where a defect has kept them away
-    first, *others = benchmark.headline(metrics) if metrics else ("no metrics",)
+    primary, *figures = benchmark.headline(metrics) if metrics else ("no metrics",)
     judged = f" ({result.n_judged} of {result.n_turns} judged)" if result.is_judged else ""
-    yield plain(first) + judged
-    yield from map(plain, others)
+    yield plain(primary) + judged
+    yield from map(plain, figures)
     yield _format_cost(result.cost)
-    yield duration(result.duration_s)
+    yield terminal.duration(result.duration_s)
     yield from (_format_place(place) for place in (result.folder, result.s3) if place)
 
 
@@ -249,14 +350,6 @@ def _format_cost(cost: CostEntry | None) -> str:
     usd = total.total_usd
     text = f"under {LEAST_USD} USD" if 0 < usd < LEAST_USD else f"{usd:.4f} USD"
     return f"{text} (not billed)" if cost.stand_in else text
-
-
-def duration(seconds: float) -> str:
-    if seconds < MINUTE_S:
-        return f"{seconds:.1f} s"
-    if seconds < HOUR_S:
-        return f"{seconds // MINUTE_S:.0f} min {seconds % MINUTE_S:.0f} s"
-    return f"{seconds // HOUR_S:.0f} h {seconds % HOUR_S // MINUTE_S:.0f} min"
 
 
 def say_estimate(document: Mapping[str, Any]) -> None:
@@ -280,18 +373,18 @@ def say_estimate(document: Mapping[str, Any]) -> None:
     deadline = document["deadline"]
     if deadline and not deadline["covers_expected"]:
         say(f"the deadline of {deadline['deadline_s']:g} s comes before its end")
-    say(f"expected {usd}, {_format_range(*span, 's', 1)}; {_requests_made(document['sent'])}")
+    say(f"expected {usd}, {_format_range(*span, 's', 1)}; {_sent_text(document['sent'])}")
 
 
-def _requests_made(sent: Mapping[str, int]) -> str:
+def _sent_text(sent: Mapping[str, int]) -> str:
     requests = plural(sent["count_tokens"], "request")
     texts = {
         "count_tokens": f"tokens were asked for ({requests} of CountTokens)",
         "emulator_pace": "the endpoint was asked whether it is the emulator",
         "bucket": "the bucket was looked for",
     }
-    made = [text for name, text in texts.items() if sent[name]]
-    return f"no model was called; {', '.join(made)}" if made else "nothing was called"
+    texts_sent = [text for name, text in texts.items() if sent[name]]
+    return f"no model was called; {', '.join(texts_sent)}" if texts_sent else "nothing was called"
 
 
 def _format_range(
@@ -300,3 +393,39 @@ def _format_range(
     if expected is None or low is None or high is None:
         return f"{unit} unknown"
     return f"{expected:.{places}f} {unit} ({low:.{places}f} to {high:.{places}f})"
+
+
+def _wait(event: CallEvent, now_s: float) -> Wait | None:
+    who, turn = event.key.role, None if event.key.part else event.key.index
+    until_s = None
+    match event:
+        case CallRetries(kind=kind, n_tried=n_tried, n_most=n_most):
+            of = f" of {n_most}" if n_most else ""
+            what, brief = f"{kind.words}, attempt {n_tried}{of}", f"{kind.words}, {n_tried}{of}"
+            until_s, rank = now_s + event.wait_s, PAUSED
+        case CallWaits(cause=cause):
+            what, brief, rank = CAUSES[cause], f"waits: {cause.replace('_', ' ')}", BLOCKED
+            if event.wait_s is not None:
+                until_s, rank = now_s + event.wait_s, PAUSED
+        case CallBegan():
+            what, brief, rank = "waits for a connection", "waits: connection", BLOCKED
+        case AttemptBegan():
+            return _answer(event.key, now_s)
+        case _:
+            return None
+    return Wait(
+        what=f"{who} {what}",
+        brief=f"{who} {brief}",
+        since_s=now_s,
+        rank=rank,
+        turn=turn,
+        until_s=until_s,
+    )
+
+
+def _answer(key: CallKey, now_s: float) -> Wait:
+    rank = JUDGING if key.role == JUDGE else ANSWERING
+    text = f"waiting for the {key.role}"
+    return Wait(
+        what=text, brief=text, since_s=now_s, rank=rank, turn=None if key.part else key.index
+    )

@@ -5,16 +5,20 @@ import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+
+from socratic_bench.documents.calibration import CorrectionDocument
+from socratic_bench.documents.judge_status import StoredCalibration
+from socratic_bench.documents.report import ReportDocument, ReportFile
+from socratic_bench.errors import UsageError, Words
+from socratic_bench.runs.prepare import calibrations_at
+from socratic_bench.studies.calibrate.corrections import CorrectionRequest, correct
+from socratic_bench.studies.report.exports import export, problems_of, write_all
+from socratic_bench.studies.report.rows import read_rows
 
 from .arguments import Parser, parse_strictly
-from .stored_runs import WHICH_RUNS, add_judging, add_output, add_runs, calling_flags_of
-
-if TYPE_CHECKING:
-    from socratic_bench.documents.calibration import CorrectionDocument
-    from socratic_bench.documents.judge_status import StoredCalibration
-    from socratic_bench.documents.report import ReportDocument
-    from socratic_bench.errors import Words
+from .flags import WHICH_RUNS, add_judging, add_output, add_runs
+from .output import plain, print_document, say, waiting_for
+from .settings import bucket_region, call_by_flags, calling_flags
 
 EPILOG = """\
 exit codes: 0 written, 2 usage, 4 a store cannot be read or a file not written.
@@ -33,16 +37,14 @@ _UNITS = {"B": 1, "KB": 1_000, "MB": 1_000_000}
 
 
 def main(words: Sequence[str]) -> int:
-
-    from .output import print_document, waiting_for
-
+    """Write the report in every form that the flags ask for, print what was written."""
     parser = build_parser()
-    found = parse_strictly(parser, words)
-    max_bytes = checked(found, parser.prog)
-    with waiting_for("the stored runs", quiet=found.quiet), calling_flags_of(parser):
-        document = written(found, max_bytes)
+    flags = parse_strictly(parser, words)
+    max_bytes = check(flags, parser.prog)
+    with waiting_for("the stored runs", quiet=flags.quiet), calling_flags(parser):
+        document = write(flags, max_bytes)
     words_of = partial(_say, document)
-    return print_document(document, words=words_of, quiet=found.quiet, pretty=found.pretty)
+    return print_document(document, words=words_of, quiet=flags.quiet, pretty=flags.pretty)
 
 
 def build_parser() -> Parser:
@@ -54,8 +56,8 @@ def build_parser() -> Parser:
         epilog=EPILOG,
     )
     add_runs(parser)
-    for form, (metavar, told) in FORMS.items():
-        parser.add_argument(f"--{form}", metavar=metavar, help=told)
+    for form, (metavar, text) in FORMS.items():
+        parser.add_argument(f"--{form}", metavar=metavar, help=text)
     parser.add_argument(
         "--labels",
         metavar="FILE",
@@ -78,88 +80,72 @@ def build_parser() -> Parser:
     return parser
 
 
-def checked(found: Namespace, prog: str) -> int:
+def check(flags: Namespace, prog: str) -> int:
     """The most bytes that a file may have. Raises `UsageError` with every mistake."""
-    from socratic_bench.errors import UsageError
-    from socratic_bench.studies.report.exports import problems_of
-
-    problems: list[Words] = [] if found.runs else [WHICH_RUNS]
-    asked = _asked(found)
-    if not asked:
+    problems: list[Words] = [] if flags.runs else [WHICH_RUNS]
+    paths = _paths(flags)
+    if not paths:
         problems.append(f"What is to be written: name it with --{', --'.join(FORMS)}.")
-    problems += problems_of(asked)
-    max_bytes = _read_size(found.max_size, problems)
+    problems += problems_of(paths)
+    max_bytes = _read_size(flags.max_size, problems)
     if problems:
         raise UsageError(problems, hint=f"See {prog} --help.")
     return max_bytes
 
 
-def _read_size(word: str, problems: "list[Words]") -> int:
+def write(flags: Namespace, max_bytes: int) -> ReportDocument:
+    """Write the files; returns what was written."""
+    rows = read_rows(flags.runs, bucket_region, flags.judging, _calibrations(flags))
+    correction = partial(_correct, flags)
+    exported = export(rows, _paths(flags), max_bytes, correction, call_by_flags())
+    write_all(exported.files)
+    return ReportDocument(
+        benchmark=rows.benchmark.name,
+        models=exported.models,
+        n_runs=len(rows.runs),
+        n_failed=len(rows.failed),
+        sentences=exported.sentences,
+        sections=exported.sections,
+        left_out=exported.left_out,
+        files=[
+            ReportFile(form=file.form, path=file.path, bytes=len(file.body))
+            for file in exported.files
+        ],
+    )
+
+
+def _read_size(word: str, problems: list[Words]) -> int:
     size = _SIZE.fullmatch(word)
     if size is None:
         problems.append(f"--max-size {word!r} is no size such as 600KB or 30MB.")
         return 0
-    # No file has more.
+    # No file is larger.
     return int(min(float(size[1]) * _UNITS[(size[2] or "B").upper()], sys.maxsize))
 
 
-def _asked(found: Namespace) -> dict[str, str]:
-    """Where each form goes that is asked for."""
-    return {form: path for form in FORMS if (path := getattr(found, form)) is not None}
+def _paths(flags: Namespace) -> dict[str, str]:
+    """Where each form is to be written, of those that the flags ask for."""
+    return {form: path for form in FORMS if (path := getattr(flags, form)) is not None}
 
 
-def written(found: Namespace, max_bytes: int) -> "ReportDocument":
-    from socratic_bench.documents.report import ReportDocument, ReportFile
-    from socratic_bench.studies.report.exports import export, write_all
-    from socratic_bench.studies.report.rows import read_rows
-
-    from .sources import bucket_region, call_by_flags
-
-    rows = read_rows(found.runs, bucket_region, found.judging, _calibrations(found))
-    corrected = partial(_corrected, found)
-    made = export(rows, _asked(found), max_bytes, corrected, call_by_flags())
-    write_all(made.files)
-    return ReportDocument(
-        benchmark=rows.benchmark.name,
-        models=made.models,
-        n_runs=len(rows.runs),
-        n_failed=len(rows.failed),
-        sentences=made.sentences,
-        sections=made.sections,
-        left_out=made.left_out,
-        files=[ReportFile(form=one.form, path=one.path, bytes=len(one.body)) for one in made.files],
-    )
-
-
-def _calibrations(found: Namespace) -> "Sequence[StoredCalibration]":
-    if found.calibration is None:
+def _calibrations(flags: Namespace) -> Sequence[StoredCalibration]:
+    if flags.calibration is None:
         return ()
-    from socratic_bench.runs.prepare import calibrations_at
-
-    from .sources import bucket_region
-
-    return calibrations_at(found.calibration, bucket_region)
+    return calibrations_at(flags.calibration, bucket_region)
 
 
-def _corrected(found: Namespace) -> "CorrectionDocument | None":
-    """Figures by labels, if there are any."""
-    if not found.labels:
+def _correct(flags: Namespace) -> CorrectionDocument | None:
+    """Figures corrected by labels, if there are labels."""
+    if not flags.labels:
         return None
-    from socratic_bench.studies.calibrate.corrections import CorrectionRequest, correct
-
-    from .sources import bucket_region
-
-    return correct(
-        CorrectionRequest(runs=tuple(found.runs), labels=tuple(found.labels)), bucket_region
-    )
+    request = CorrectionRequest(runs=tuple(flags.runs), labels=tuple(flags.labels))
+    return correct(request, bucket_region)
 
 
-def _say(document: "ReportDocument") -> None:
-    from .output import plain, say
-
+def _say(document: ReportDocument) -> None:
     for sentence in document.sentences:
         say(plain(sentence))
-    for one in document.files:
-        say(f"{plain(one.path)}: {one.bytes / 1000:,.0f} KB")
+    for file in document.files:
+        say(f"{plain(file.path)}: {file.bytes / 1000:,.0f} KB")
     if document.left_out:
         say(f"{len(document.left_out)} transcripts left out (--max-size)")

@@ -1,4 +1,4 @@
-"""Long work beside the main thread, which stays free for signals, and what signals do to it."""
+"""Long work in a thread of its own, while the main thread handles signals."""
 
 import os
 import signal
@@ -11,39 +11,39 @@ from typing import TypeVar
 
 from socratic_bench.models.cancel import CancelToken
 
-from . import signals
+from .process import HANGUP_S, ending_signals
 
 Result = TypeVar("Result")
 
 
 def take_signals() -> CancelToken:
-    """A token that the first signal cancels, which is then reported; a second one ends the process.
+    """A token that the first signal cancels; a second signal ends the process at once.
 
-    The handlers stay to the end: a signal that comes while the document is written changes nothing
-    in it.
+    The handlers stay until the process ends: a signal that comes while the document is written
+    changes nothing in it.
     """
     cancel_token = CancelToken()
-    first_s: list[float] = []
+    signalled_s: list[float] = []
 
-    def take(number: int, _frame: FrameType | None) -> None:
+    def handle(number: int, _frame: FrameType | None) -> None:
         now_s = time.monotonic()
-        if not first_s:
-            first_s.append(now_s)
+        if not signalled_s:
+            signalled_s.append(now_s)
             cancel_token.interrupt(number)
-        elif number != signal.SIGHUP or now_s - first_s[0] > signals.HANGUP_S:
+        elif number != signal.SIGHUP or now_s - signalled_s[0] > HANGUP_S:
             os._exit(128 + number)
 
-    for number in signals.taken():
-        signal.signal(number, take)
+    for number in ending_signals():
+        signal.signal(number, handle)
     return cancel_token
 
 
 def run_in_thread(work: Callable[[], Result]) -> Result:
-    """What `work` returns or raises, in a thread of its own; for the main thread.
+    """Do `work` in a new thread; returns or raises what it does. Only for the main thread.
 
     The main thread waits on a pipe into which every signal writes a byte. Waiting for the thread
-    would not do: a signal that the system hands to another thread, or just before the wait begins,
-    would not end it, and its handler would only be called once the thread is over.
+    is not enough: a signal that the system hands to another thread, or just before the wait begins,
+    does not end that wait, and its handler is called only once the thread has ended.
     """
     outcome: Future[Result] = Future()
     reading, writing = os.pipe()
@@ -57,9 +57,9 @@ def run_in_thread(work: Callable[[], Result]) -> Result:
         finally:
             os.write(writing, b"\0")
 
-    before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    previous = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     threading.Thread(target=run, name="run", daemon=True).start()
     while not outcome.done():
         os.read(reading, 64)
-    signal.set_wakeup_fd(before)
+    signal.set_wakeup_fd(previous)
     return outcome.result()

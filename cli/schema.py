@@ -2,18 +2,17 @@
 
 from collections.abc import Sequence
 
+from socratic_bench.benchmarks import RunConfig, load_benchmark
+from socratic_bench.documents.schema import COMMON, Documents
+from socratic_bench.studies.sweep.settings import SweepSettings
+
 from .arguments import Parser, parse_strictly
 from .flags import add_switches
+from .output import DEFAULT_BENCHMARK, print_document
 
 
 def main(words: Sequence[str]) -> int:
     """Print the schema of one kind of document."""
-    from socratic_bench.benchmarks import RunConfig, load_benchmark
-    from socratic_bench.documents.schema import Documents
-    from socratic_bench.studies.sweep.settings import SweepSettings
-
-    from .output import print_document
-
     parser = build_parser()
     flags = parse_strictly(parser, words)
     documents = Documents(load_benchmark(flags.benchmark), RunConfig, SweepSettings)
@@ -24,11 +23,6 @@ def main(words: Sequence[str]) -> int:
 
 
 def build_parser() -> Parser:
-    from socratic_bench.benchmarks import load_benchmark
-    from socratic_bench.documents.schema import COMMON
-
-    from .output import DEFAULT_BENCHMARK
-
     kinds = sorted({*COMMON, "sweep_plan", *load_benchmark(DEFAULT_BENCHMARK).documents})
     parser = Parser(
         prog="socratic-runner schema",

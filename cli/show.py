@@ -1,13 +1,25 @@
 """`socratic-runner show RUN`: one stored run at the terminal."""
 
 import re
+import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from typing import Any
 
+from msgspec.structs import replace
+
+from socratic_bench.settings import CoreConfig, Reader
+from socratic_bench.studies.report.single import Single, read_single
+from socratic_bench.studies.rows import TurnRow
+from socratic_bench.types import plural
+
+from . import terminal
 from .arguments import Parser, parse_strictly
-from .flags import add_settings
-from .stored_runs import add_judging, add_output, calling_flags_of
+from .flags import add_judging, add_output, add_settings
+from .output import plain, print_document, say, waiting_for
+from .settings import bucket_region, calling_flags, sources
 
 EPILOG = "exit codes: 0 shown, 2 usage, 4 a store cannot be read.\n"
 _TURNS = re.compile(r"(\d+)(?:-(\d+))?")
@@ -18,23 +30,29 @@ _WHERE = {
     "s3_bucket": _OF_IDS,
     "s3_prefix": "before every key there",
 }
+LEAST_COLUMNS = 20
+INDENT = "  "
+BOLD = 1
+# What marks a turn in the chart, beside its colour.
+SHORT, UNJUDGED, RIGHT, UNSCORED, EVENT = "!", "?", "+", ".", "*"
+COLOURS = {SHORT: terminal.RED, UNJUDGED: terminal.YELLOW}
+CHART_LINES = 10
+LABEL_COLUMNS = 6
+NUMBERED_EVERY = 10
+ASCII_LEVELS, LEVELS = " .:#", " ▁▂▃▄▅▆▇█"
+ASCII_AXIS, AXIS = "|", "│"
+THRESHOLD = "_"
 
 
 def main(words: Sequence[str]) -> int:
-    """Draw it on stderr, and print its figures."""
-    from socratic_bench.studies.report.single import read_single
-
-    from .output import print_document, waiting_for
-    from .show_words import say_run
-    from .sources import bucket_region
-
+    """Draw the run on stderr, and print its figures."""
     parser = build_parser()
-    found = parse_strictly(parser, words)
-    turns = _checked(found, parser)
-    with waiting_for("the stored run", quiet=found.quiet), calling_flags_of(parser):
-        single = read_single(found.run, _roots(found), bucket_region, found.judging)
-    picture = partial(say_run, single, turns, has_transcript=not found.no_transcript)
-    return print_document(single.document, words=picture, quiet=found.quiet, pretty=found.pretty)
+    flags = parse_strictly(parser, words)
+    turns = _read_turns(flags, parser)
+    with waiting_for("the stored run", quiet=flags.quiet), calling_flags(parser):
+        single = read_single(flags.run, _roots(flags), bucket_region, flags.judging)
+    picture = partial(_say_run, single, turns, has_transcript=not flags.no_transcript)
+    return print_document(single.document, words=picture, quiet=flags.quiet, pretty=flags.pretty)
 
 
 def build_parser() -> Parser:
@@ -62,32 +80,316 @@ def build_parser() -> Parser:
     return parser
 
 
-def _checked(found: Namespace, parser: Parser) -> range | None:
+def _read_turns(flags: Namespace, parser: Parser) -> range | None:
     """The turns whose words are shown, `None` for all. Raises `UsageError` with every mistake."""
-    problems = [] if found.run else ["Which run: give its id, its file or its folder."]
+    problems = [] if flags.run else ["Which run: give its id, its file or its folder."]
     turns = None
-    if found.turns is not None:
-        named = _TURNS.fullmatch(found.turns)
-        if named:
-            turns = range(int(named[1]), int(named[2] or named[1]) + 1)
+    if flags.turns is not None:
+        match = _TURNS.fullmatch(flags.turns)
+        if match:
+            turns = range(int(match[1]), int(match[2] or match[1]) + 1)
         if not turns:
-            problems.append(f"--turns {found.turns!r} is not A-B, such as 5-12, or one turn.")
+            problems.append(f"--turns {flags.turns!r} is not A-B, such as 5-12, or one turn.")
     parser.refuse(problems)
     return turns
 
 
-def _roots(found: Namespace) -> list[str]:
+def _roots(flags: Namespace) -> list[str]:
     """The stores in which an id is looked for: those of flags, or else those of variables."""
-    from msgspec.structs import replace
-
-    from socratic_bench.settings import CoreConfig, Reader
-
-    from .sources import sources
-
-    given = {name: word for name in _WHERE if (word := getattr(found, name))}
-    asked = sources({name.replace("_", "-"): word for name, word in given.items()})
+    given = {name: word for name in _WHERE if (word := getattr(flags, name))}
+    settings = sources({name.replace("_", "-"): word for name, word in given.items()})
     if "output_dir" in given or "s3_bucket" in given:
-        asked = replace(asked, environ={})
-    folder, bucket, prefix = map(Reader(CoreConfig, asked).read, _WHERE)
+        settings = replace(settings, environ={})
+    folder, bucket, prefix = map(Reader(CoreConfig, settings).read, _WHERE)
     place = "/".join(part for part in (bucket, prefix.strip("/")) if part)
     return [root for root in (folder, f"s3://{place}" if bucket else None) if root]
+
+
+def _say_run(single: Single, turns: range | None, *, has_transcript: bool) -> None:
+    """Draw the whole picture; `turns` are those of the transcript, `None` for all."""
+    columns = _columns()
+    paragraphs = [
+        *(_head_lines(single), _chart_lines(single, columns)),
+        *(_event_lines(single), _finding_lines(single)),
+    ]
+    if has_transcript:
+        paragraphs += [
+            _turn_lines(single, turn)
+            for turn in single.run.turns
+            if turns is None or turn.turn in turns
+        ]
+    for lines in paragraphs:
+        parts = [part for line in lines for part in _wrapped(line, columns)]
+        if parts:
+            say("\n".join([*parts, ""]))
+
+
+def _columns() -> int:
+    return max(terminal.columns() - 1, LEAST_COLUMNS)
+
+
+def _head_lines(single: Single) -> Iterator[str]:
+    run, views = single.run, single.benchmark.views
+    for part in _wrapped(f"{run.run_id}: {plain(run.model)}", _columns()):
+        yield terminal.coloured(part, BOLD)
+    has_sample = any(part is not None for part in run.sample)
+    sample = f"{views.sample} {plain(run.sample_name)}, " if has_sample else ""
+    what = "turn" if run.at("items") is None else "item"
+    length = f"{plural(run.n_turns, what)} ({run.at('end_reason')})"
+    yield f"{sample}{length}, {_judge_line(single)}"
+    unknown = {metric.name: None for metric in single.benchmark.metrics}
+    metrics: Mapping[str, Any] = {**unknown, **(run.at("metrics") or {})}
+    yield plain(", ".join(single.benchmark.headline(metrics)))
+    for group in views.groups:
+        figures = [
+            f"{name.rpartition('.')[2].replace('_', ' ')} {run.metrics[name]:.4g}"
+            for name in group.metrics
+            if run.metrics.get(name) is not None
+        ]
+        if figures:
+            yield f"{group.title}: {', '.join(figures)}"
+    facts = ((fact, run.at(fact.path)) for fact in views.facts)
+    texts = [
+        f"{fact.title}: {plain(fact.with_unit(_value(value)))}"
+        for fact, value in facts
+        if value is not None
+    ]
+    if texts:
+        yield "; ".join(texts)
+    yield f"Played {run.at('timestamps.started_at')}, read from {plain(single.place)}"
+
+
+def _value(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _judge_line(single: Single) -> str:
+    model = single.run.at("judge.model")
+    if model is None:
+        return "no judge"
+    status = single.run.at("judge.calibration.status")
+    judging = f", judging {single.judging}" if single.judging else ""
+    return plain(f"judged by {model}{f' ({status})' if status else ''}{judging}")
+
+
+def _event_lines(single: Single) -> Iterator[str]:
+    """Events with their turns; then how many turns had each result, where no judge scores them."""
+    turns_by_event: dict[str, list[int]] = {}
+    for turn in single.run.turns:
+        for name in turn.events or ():
+            turns_by_event.setdefault(name, []).append(turn.turn)
+    for name, turns in turns_by_event.items():
+        yield f"* {plain(name)}: {'turn' if len(turns) == 1 else 'turns'} {_ranges(turns)}"
+    results = Counter(filter(None, map(single.result_of, single.run.turns)))
+    if results:
+        yield ", ".join(f"{plain(name)} {n}" for name, n in results.most_common())
+    missing = single.run.at("items.missing")
+    if missing:
+        yield f"missing: {_ranges(missing)}"
+
+
+def _ranges(turns: Sequence[int]) -> str:
+    """Numbers of turns, such as "2, 5-7"."""
+    ranges: list[list[int]] = []
+    for turn in turns:
+        if ranges and turn == ranges[-1][-1] + 1:
+            ranges[-1][1:] = [turn]
+        else:
+            ranges.append([turn])
+    return ", ".join("-".join(map(str, ends)) for ends in ranges)
+
+
+def _finding_lines(single: Single) -> Iterator[str]:
+    for view in single.benchmark.views.findings:
+        value = single.run.at(view.key)
+        findings = (
+            [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+        )
+        if findings:
+            yield f"{view.title}:"
+        for finding in findings:
+            turn = "" if finding.get("turn") is None else f" at turn {finding['turn']}"
+            outcome, text = (plain(str(finding.get(key))) for key in (view.outcome, view.text))
+            yield f"{INDENT}{outcome}{turn}: {text}"
+
+
+def _turn_lines(single: Single, turn: TurnRow) -> Iterator[str]:
+    """The words of a turn, its score and its events."""
+    parts = single.benchmark.parts
+    sign = _sign_of(single, turn)
+    mark = f"{sign} " if sign in (SHORT, UNJUDGED) else ""
+    for part in _wrapped(f"{mark}turn {turn.turn}: {_turn_title(single, turn)}", _columns()):
+        yield _coloured(part, sign)
+    if turn.said is not None:
+        yield from _speech(single.benchmark.views.said or "prompt", turn.said)
+    yield from _speech(parts.tested, turn.reply)
+    expected = turn.own.get(single.benchmark.views.expected or "")
+    if expected is not None and single.falls_short(turn):
+        yield from _speech("expected", str(expected))
+    for name, quote in (turn.events or {}).items():
+        yield f"{INDENT}* {plain(name)}" + (f': "{plain(quote)}"' if quote else "")
+
+
+def _turn_title(single: Single, turn: TurnRow) -> str:
+    views = single.benchmark.views
+    parts = [single.result_of(turn) or _score(turn)]
+    for name, score in turn.scores.items():
+        if score is not None:
+            parts.append(f"{name} {score:g}{SHORT if score == views.fails_at else ''}")
+    kinds = ((kind.key, turn.own.get(kind.key)) for kind in views.kinds)
+    parts += [f"{key} {kind}" for key, kind in kinds if kind is not None]
+    if turn.outcome != "answered" and not single.result_of(turn):
+        parts.append(turn.outcome)
+    return plain(", ".join(parts))
+
+
+def _score(turn: TurnRow) -> str:
+    if turn.is_replayed:
+        return "replayed"
+    if turn.score is not None:
+        return f"score {turn.score:g}"
+    return f"unjudged: {turn.unjudged_reason}" if turn.unjudged_reason else "not judged"
+
+
+def _speech(speaker: str, text: str) -> Iterator[str]:
+    yield f"{INDENT}{terminal.coloured(f'{speaker}:', BOLD)}"
+    for line in text.splitlines() or [""]:
+        depth = min(len(line) - len(line.lstrip(" ")), LEAST_COLUMNS)
+        yield f"{INDENT * 2}{' ' * depth}{plain(line)}"
+
+
+def _wrapped(line: str, columns: int) -> Iterator[str]:
+    """A line broken between words where it is too wide, and within words that are too wide."""
+    if "\x1b" in line or terminal.width_of(line) <= columns:
+        yield line.rstrip()
+        return
+    indent = line[: len(line) - len(line.lstrip(" "))][: columns // 2]
+    now, width = indent, len(indent)
+    for word in line.split():
+        room = terminal.width_of(word)
+        if width > len(indent) and width + 1 + room > columns:
+            yield now
+            now, width = indent, len(indent)
+        if width > len(indent):
+            now, width = f"{now} ", width + 1
+        if width + room <= columns:
+            now, width = now + word, width + room
+            continue
+        for sign in word:
+            sign_width = terminal.width_of(sign)
+            if sign_width + width > columns:
+                yield now
+                now, width = indent, len(indent)
+            now, width = now + sign, width + sign_width
+    yield now
+
+
+def _sign_of(single: Single, turn: TurnRow) -> str:
+    """The mark of a turn."""
+    if turn.unjudged_reason and not turn.is_replayed:
+        return UNJUDGED
+    falls_short = single.falls_short(turn)
+    if falls_short is None:
+        return UNSCORED if turn.score is None else RIGHT
+    return SHORT if falls_short else RIGHT
+
+
+def _coloured(text: str, sign: str) -> str:
+    return terminal.coloured(text, COLOURS.get(sign)) if text.strip() else text
+
+
+def _chart_lines(single: Single, columns: int) -> Iterator[str]:
+    """The scores of all turns: bars where a judge scores turns, and a sign for each turn.
+
+    Turns that have no room side by side follow below.
+    """
+    turns = single.run.turns
+    room = max(NUMBERED_EVERY, columns - LABEL_COLUMNS - 3)
+    each = 2 if 2 * len(turns) <= room else 1
+    has_scores = any(turn.score is not None for turn in turns)
+    for piece in _pieces(turns, room // each):
+        if has_scores:
+            yield from _bar_lines(single, piece, each)
+        yield from _sign_lines(single, piece, each)
+        yield ""
+    yield f"{' ' * LABEL_COLUMNS}{_legend(single, has_scores=has_scores)}"
+
+
+def _pieces(turns: Sequence[TurnRow], most: int) -> Iterator[Sequence[TurnRow]]:
+    # Whole tens, so that each piece begins with a numbered turn.
+    length = (
+        most if len(turns) <= most else max(NUMBERED_EVERY, most // NUMBERED_EVERY * NUMBERED_EVERY)
+    )
+    return (turns[start : start + length] for start in range(0, len(turns), length))
+
+
+def _bar_lines(single: Single, turns: Sequence[TurnRow], each: int) -> Iterator[str]:
+    low, high = single.bounds
+    step = (high - low) / CHART_LINES or 1.0
+    threshold_line = None if single.threshold is None else round((single.threshold - low) / step)
+    levels, axis = (LEVELS, AXIS) if _can_show(LEVELS + AXIS) else (ASCII_LEVELS, ASCII_AXIS)
+    for line in reversed(range(CHART_LINES)):
+        empty = THRESHOLD if line == threshold_line else " "
+        cells = []
+        for turn in turns:
+            block = _block(turn.score, low + line * step, step, levels, is_last=line == 0)
+            cell = (empty if block == " " else block) + empty * (each - 1)
+            cells.append(_coloured(cell, _sign_of(single, turn)) if block != " " else cell)
+        is_labelled = line in (0, threshold_line) or line == CHART_LINES - 1
+        yield f"{_label(line, low, step, is_labelled=is_labelled)} {axis}{''.join(cells)}".rstrip()
+
+
+def _label(line: int, low: float, step: float, *, is_labelled: bool) -> str:
+    """The value at the foot of a line; at the top line, at its head."""
+    value = low + (line + (line == CHART_LINES - 1)) * step
+    return f"{value:{LABEL_COLUMNS - 1}.4g}" if is_labelled else " " * (LABEL_COLUMNS - 1)
+
+
+def _block(score: float | None, foot: float, step: float, levels: str, *, is_last: bool) -> str:
+    """How much of a line a score fills; the lowest one is seen, too."""
+    if score is None:
+        return " "
+    share = min(max((score - foot) / step, 0.0), 1.0)
+    level = round(share * (len(levels) - 1))
+    return levels[max(level, 1) if is_last or share > 0 else level]
+
+
+def _sign_lines(single: Single, turns: Sequence[TurnRow], each: int) -> Iterator[str]:
+    indent, gap = " " * (LABEL_COLUMNS + 1), " " * (each - 1)
+    signs = [_sign_of(single, turn) for turn in turns]
+    yield f"{indent}{''.join(_coloured(sign, sign) + gap for sign in signs)}".rstrip()
+    if any(turn.events for turn in turns):
+        yield f"{indent}{''.join((EVENT if turn.events else ' ') + gap for turn in turns)}".rstrip()
+    numbers = [f"{turn.turn:<{NUMBERED_EVERY * each}}" for turn in turns[::NUMBERED_EVERY]]
+    yield f"{indent}{''.join(numbers)}".rstrip()
+
+
+def _legend(single: Single, *, has_scores: bool) -> str:
+    signs = {_sign_of(single, turn) for turn in single.run.turns}
+    parts = [f"{sign} {meaning}" for sign, meaning in _meanings(single).items() if sign in signs]
+    if any(turn.events for turn in single.run.turns):
+        parts.append(f"{EVENT} event")
+    if has_scores and single.threshold is not None:
+        parts.append(f"{THRESHOLD} threshold")
+    return ", ".join(parts)
+
+
+def _meanings(single: Single) -> dict[str, str]:
+    """What each sign of a turn means, in the order of the legend."""
+    right = single.benchmark.views.right
+    under = "" if single.threshold is None else f"under {single.threshold:g}"
+    return {
+        RIGHT: right or ("not " + under if under else "judged"),
+        SHORT: f"not {right}" if right else under,
+        UNJUDGED: "no verdict",
+        UNSCORED: "not judged",
+    }
+
+
+def _can_show(signs: str) -> bool:
+    """Whether stderr takes them."""
+    try:
+        signs.encode((sys.stderr and sys.stderr.encoding) or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True

@@ -46,7 +46,7 @@ from .output import (
 )
 from .progress import listener_for, say_estimate, say_result, tag_of
 from .run_in_thread import run_in_thread, take_signals
-from .sources import call_by_flags, read
+from .settings import call_by_flags, read
 
 
 class EarlierRun(Struct, frozen=True, kw_only=True):

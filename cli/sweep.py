@@ -1,129 +1,78 @@
-"""`socratic-runner sweep`: many runs over a grid of settings, one document."""
+"""`socratic-runner sweep`: the flags of many runs over a grid of settings.
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import TYPE_CHECKING
+They are those of a run, but an axis has its own flag, which takes as many words as one likes.
+"""
 
-from .arguments import Flags, parse
-from .sweep_flags import NO_PROCESSES, PROCESSES, build_parser
+from argparse import SUPPRESS
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 
-if TYPE_CHECKING:
-    from socratic_bench.documents.sweep import SweepDocument
-    from socratic_bench.errors import BenchError, Words
-    from socratic_bench.runs import CancelToken
-    from socratic_bench.studies.sweep.plan_file import PlanFile
-    from socratic_bench.studies.sweep.request import SweepRequest
-    from socratic_bench.studies.sweep.sweep import SweepResult
+from socratic_bench.benchmarks import RunConfig
+from socratic_bench.settings import flag_names, table
+from socratic_bench.settings.table import listed
+from socratic_bench.studies.sweep.settings import SweepSettings
+
+from .arguments import FORMS, Parser, parse
+from .flags import Row, add_rows, settings_parser
+from .settings import Options
+
+DESCRIPTION = """\
+Plays every combination of models and other settings as a run of its own, many at once,
+and prints one JSON document with the means of each. Its runs are kept as ordinary runs. PLAN.toml
+holds the same flags as keys, and settings of single models.
+"""
+EXIT_CODES = """\
+exit codes, the first that fits: 1 a defect, 2 usage, 129 SIGHUP, 130 SIGINT, 143 SIGTERM, 3
+credentials, 6 deadline or budget, 4 cells are missing, 5 a gate or the judge coverage failed,
+0 complete.
+"""
+# Flags of a single run.
+EXCLUDED = ("resume-from", "brief")
+# Refused with the reason, so that scripts which still give it say what to do.
+PROCESSES = "processes"
 
 
 def main(words: Sequence[str]) -> int:
-    """Play what is missing of a grid of runs, print the sweep's document."""
-    from socratic_bench.errors import BenchError
-
-    from .output import print_failure
-    from .run_in_thread import take_signals
-
+    """Play the missing runs of a grid, print the sweep's document."""
     flags, problems = parse(build_parser(), words)
-    cancel_token = take_signals()
-    try:
-        asked = asked_of(flags, problems)
-        if flags.get("dry-run"):
-            from .sweep_estimate import dry_run
+    # The only door between parsing and playing, as in cli/run.py.
+    from .sweep_run import perform
 
-            return dry_run(asked, flags, call_by_flags(), cancel_token)
-        result = _perform(asked, flags, cancel_token)
-    except BenchError as error:
-        error.call_settings(call_by_flags())
-        if error.end_reason == "interrupted":  # before there was a sweep
-            error.hint = "Nothing was played or kept: give the command again."
-        print_failure(error)
-        return error.exit_code
-    return _report(result, flags)
+    return perform(flags, problems)
 
 
-def asked_of(flags: Flags, problems: "Sequence[Words]") -> "SweepRequest":
-    """The sweep that flags and their plan ask for. Raises `UsageError` with these problems and all
-    others.
-    """
-    from socratic_bench.statistics.intervals import is_available
-    from socratic_bench.studies.sweep.preflight import check
-    from socratic_bench.studies.sweep.request import read_sweep
-
-    from .sources import sources
-
-    if PROCESSES in flags:
-        problems = [*problems, NO_PROCESSES]
-    plan = plan_of(flags, problems)
-    given = {**plan.flags, **flags}
-    keeps = not flags.get("dry-run")
-    asked, misread = read_sweep(flags, sources(given), plan, keeps=keeps)
-    check(asked, [*problems, *misread], is_available)
-    return asked
+def build_parser() -> Parser:
+    """The flags of a run, but those of axes as a sweep has them, and the sweep's own."""
+    usage = "[PLAN.toml] --models ID ... [options]"
+    parser = settings_parser("sweep", usage, DESCRIPTION, EXIT_CODES)
+    parser.add_argument("plan", nargs="?", metavar="PLAN.toml", help="the sweep's flags as a file")
+    add_rows(parser, [*_rows()])
+    parser.add_argument(f"--{PROCESSES}", help=SUPPRESS, **FORMS["word"])
+    return parser
 
 
-def plan_of(flags: Flags, problems: "Sequence[Words]") -> "PlanFile":
-    """The plan that the flags name, with its mistakes. Raises `UsageError` with the given problems
-    and its own if none of it can be read.
-    """
-    from socratic_bench.errors import UsageError
-    from socratic_bench.studies.sweep.plan_file import NO_PLAN, read_plan_file
-
-    if not isinstance(path := flags.get("plan"), str):
-        return NO_PLAN
-    try:
-        return read_plan_file(path)
-    except UsageError as error:
-        raise UsageError([*problems, *error.sentences]) from error
+def flag_of(name: str) -> str:
+    """The flag of a setting in this command: that of its axis, if it is one."""
+    return _flag_names()(name)
 
 
-def call_by_flags() -> "Callable[[str], str]":
-    from .sweep_flags import flag_of
-
-    return flag_of
-
-
-def _perform(asked: "SweepRequest", flags: Flags, cancel_token: "CancelToken") -> "SweepResult":
-    from socratic_bench.studies.sweep.sweep import perform_sweep
-
-    from .run_in_thread import run_in_thread
-    from .sweep_display import display_for
-
-    display = display_for(quiet=bool(flags.get("quiet")))
-    playing = partial(perform_sweep, display=display, cancel_token=cancel_token)
-    return run_in_thread(partial(playing, asked, call=call_by_flags()))
+def _rows() -> Iterator[Row]:
+    sweep_flags = {entry.flag for entry in table(SweepSettings).values()}
+    axes = {entry.flag: entry for entry in table(RunConfig).values() if entry.setting.axis}
+    for entry in axes.values():
+        if entry.setting.axis not in sweep_flags:
+            text = entry.fill(entry.setting.text).partition(" (default")[0]
+            yield "sweep", f"--{entry.setting.axis}", "many", entry.setting.metavar or "", text
+    excluded = {*EXCLUDED, *axes, *sweep_flags}
+    for row in listed((SweepSettings, RunConfig, Options)):
+        if row.flag and (row.group == "sweep" or row.flag not in excluded):
+            flag = f"-{row.short} --{row.flag}" if row.short else f"--{row.flag}"
+            yield row.group, flag, row.form, row.metavar or "", row.text
 
 
-def told(result: "SweepResult") -> "tuple[SweepDocument, int]":
-    """What is printed of a sweep, and its exit code."""
-    from socratic_bench.statistics.intervals import is_available
-    from socratic_bench.studies.sweep.document import document_of, exit_code
-
-    if result.error is not None:
-        result.error.call_settings(call_by_flags())
-    document = document_of(result, has_intervals=is_available(), call=call_by_flags())
-    return document, exit_code(result, document.minimum_gates)
-
-
-def _report(result: "SweepResult", flags: Flags) -> int:
-
-    from .output import print_document
-
-    document, code = told(result)
-    unwritten = print_document(
-        document,
-        words=partial(_say_outcome, document, result.error, flags),
-        error=result.error or document.error,
-        pretty=bool(flags.get("pretty")),
-    )
-    return code or unwritten
-
-
-def _say_outcome(document: "SweepDocument", error: "BenchError | None", flags: Flags) -> None:
-    if not flags.get("quiet"):
-        from .sweep_closing import say_results
-
-        say_results(document)
-    if error is not None and flags.get("debug"):
-        from .output import print_traceback
-
-        print_traceback(error)
+@cache
+def _flag_names() -> Callable[[str], str]:
+    fields = table(RunConfig).values()
+    axes = {field.name: field.setting.axis for field in fields if field.setting.axis}
+    run_flag_of = flag_names((SweepSettings, RunConfig, Options))
+    return lambda name: f"--{axes[name]}" if name in axes else run_flag_of(name)

@@ -1,7 +1,11 @@
-"""What a terminal can show: so many columns, and colour."""
+"""What a terminal can show: its size and colour, and tables and numbers that fit it."""
 
 import os
+import re
 import sys
+from collections.abc import Mapping, Sequence
+from textwrap import wrap
+from unicodedata import combining, east_asian_width
 
 STDERR = 2
 LOG_COLUMNS = 100
@@ -10,13 +14,23 @@ RED, YELLOW = 31, 33
 COMMAND = ": socratic-runner "
 ELLIPSIS = "…"
 CLEAR_LINE = "\r\x1b[K"
+MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86400
+THOUSAND, MILLION = 1_000, 1_000_000
+GAP = "  "
+# Columns of a table are left out before names have less room than that.
+LEAST_NAME = 14
+INTERVAL = "95 % interval"
+# The columns of a table that are left out if there is no room, the first one first.
+LEFT_OUT = ("calls", "tokens", "running", "USD", INTERVAL, "failed")
+# What the names of many models have in common: an ARN's path, region and vendor.
+_VENDOR = re.compile(r"^(?:.*/)?(?:[a-z-]+\.)*")
 
 
 def columns(descriptor: int = STDERR, otherwise: int = LOG_COLUMNS) -> int:
-    """As `shutil.get_terminal_size` has it, which imports five modules for that."""
-    given = os.environ.get("COLUMNS", "")
-    if given.isdigit() and int(given) > 0:
-        return int(given)
+    """The width in columns, as `shutil` has it, which would import five modules for that."""
+    variable = os.environ.get("COLUMNS", "")
+    if variable.isdigit() and int(variable) > 0:
+        return int(variable)
     try:
         return os.get_terminal_size(descriptor).columns or otherwise
     except OSError:
@@ -24,7 +38,7 @@ def columns(descriptor: int = STDERR, otherwise: int = LOG_COLUMNS) -> int:
 
 
 def lines(descriptor: int = STDERR, otherwise: int = SCREEN_LINES) -> int:
-    """How many lines are seen at once."""
+    """The height in lines."""
     try:
         return os.get_terminal_size(descriptor).lines or otherwise
     except OSError:
@@ -37,16 +51,17 @@ def is_terminal() -> bool:
 
 
 def is_live() -> bool:
-    """Whether a line there can be written anew."""
+    """Whether a line on stderr can be written anew."""
     return is_terminal() and os.environ.get("TERM") != "dumb"
 
 
 def has_colour() -> bool:
-    """As no-color.org has it."""
+    """Whether stderr shows colours; see no-color.org."""
     return is_live() and not os.environ.get("NO_COLOR")
 
 
 def coloured(text: str, colour: int | None) -> str:
+    """The text in a colour, where there are colours."""
     return f"\x1b[{colour}m{text}\x1b[0m" if colour and has_colour() else text
 
 
@@ -55,14 +70,8 @@ def width_of(text: str) -> int:
     return len(text) if text.isascii() else sum(map(_width, text))
 
 
-def _width(character: str) -> int:
-    from unicodedata import combining, east_asian_width
-
-    return 0 if combining(character) else 1 + (east_asian_width(character) in "WF")
-
-
 def fitted(text: str, width: int) -> str:
-    """As much of a text as has room, with an ellipsis for the rest."""
+    """As much of a text as has room, and an ellipsis if it is cut."""
     if width_of(text) <= width:
         return text
     while text and width_of(text) >= width:
@@ -71,26 +80,117 @@ def fitted(text: str, width: int) -> str:
 
 
 def folded(text: str) -> str:
-    """Its lines broken between words for a terminal. A command stays whole, to be copied, on a line
-    of its own.
+    """The text with its lines broken between words, if stderr is a terminal.
+
+    A command at the end of a line stays whole, on a line of its own, to be copied.
     """
     if not is_terminal():
         return text
     return "\n".join(_folded(line, columns()) for line in text.split("\n"))
 
 
+def table(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    width: int | None = None,
+    left_out: Sequence[str] = LEFT_OUT,
+) -> list[str]:
+    """Lines of a table that fit a width in columns: names on the left, figures on the right.
+
+    What begins with an exclamation mark is coloured. The columns `left_out` are left out, in that
+    order, where there is no room. Cells must be plain text.
+    """
+    width = columns() if width is None else width
+    by_head = dict(zip(heads, map(list, zip(heads, *rows, strict=True)), strict=True))
+    longest = _widest(by_head[heads[0]])
+    for head in left_out:
+        if _room(by_head, width) < min(longest, LEAST_NAME):
+            by_head.pop(head, None)
+    widths = [_widest(column) for column in by_head.values()]
+    widths[0] = min(longest, max(_room(by_head, width), LEAST_NAME))
+    return [_line(row, widths) for row in zip(*by_head.values(), strict=True)]
+
+
+def aligned(name: str, cells: Sequence[str], name_width: int, cell_width: int) -> str:
+    """A line of a table whose columns have fixed widths: cells stand on the right."""
+    return f"{name:{name_width}s}" + "".join(f"{cell:>{cell_width}s}" for cell in cells)
+
+
+def marked(number: int) -> str:
+    """A number that should be zero, with a mark if it is not."""
+    return f"!{number}" if number else "0"
+
+
+def count(number: int) -> str:
+    """A number such as 950, 12.3k or 1.2M."""
+    if number < THOUSAND:
+        return str(number)
+    # What would be rounded to a thousand thousands is written in millions.
+    if number < MILLION - THOUSAND / 20:
+        return f"{number / THOUSAND:.1f}k"
+    return f"{number / MILLION:.1f}M"
+
+
+def usd(amount: float | None) -> str:
+    """An amount of money, without its unit."""
+    return "?" if amount is None else f"{amount:.4f}"
+
+
+def duration(seconds: float) -> str:
+    """A duration such as 1.5 s, 2 min 3 s, or 1 h 20 min."""
+    if seconds < MINUTE_S:
+        return f"{seconds:.1f} s"
+    if seconds < HOUR_S:
+        return f"{seconds // MINUTE_S:.0f} min {seconds % MINUTE_S:.0f} s"
+    return f"{seconds // HOUR_S:.0f} h {seconds % HOUR_S // MINUTE_S:.0f} min"
+
+
+def rough_duration(seconds: float) -> str:
+    """A duration for a display: 12 s, 3 min, 1 h 20 min, or 2 d 5 h."""
+    if seconds < MINUTE_S:
+        return f"{seconds:.0f} s"
+    if seconds < HOUR_S:
+        return f"{seconds / MINUTE_S:.0f} min"
+    if seconds < DAY_S:
+        return f"{seconds // HOUR_S:.0f} h {seconds % HOUR_S // MINUTE_S:.0f} min"
+    return f"{seconds // DAY_S:.0f} d {seconds % DAY_S // HOUR_S:.0f} h"
+
+
+def _width(character: str) -> int:
+    return 0 if combining(character) else 1 + (east_asian_width(character) in "WF")
+
+
 def _folded(line: str, width: int) -> str:
     if len(line) <= width or "\x1b" in line:
         return line
-    from textwrap import wrap
-
     indent = " " * (2 + len(line) - len(line.lstrip()))
-    words, before, command = line.rpartition(COMMAND)
-    lines = wrap(
-        words + before[:1] if before else command,
+    words, separator, command = line.rpartition(COMMAND)
+    parts = wrap(
+        words + separator[:1] if separator else command,
         width,
         subsequent_indent=indent,
         break_long_words=False,
         break_on_hyphens=False,
     )
-    return "\n".join([*lines, f"{indent}{before[2:]}{command}"] if before else lines)
+    return "\n".join([*parts, f"{indent}{separator[2:]}{command}"] if separator else parts)
+
+
+def _room(by_head: Mapping[str, Sequence[str]], width: int) -> int:
+    """The columns that figures leave to names, without those between the two."""
+    _, *figures = by_head.values()
+    return width - 1 - sum(_widest(column) + len(GAP) for column in figures)
+
+
+def _widest(column: Sequence[str]) -> int:
+    return max(map(width_of, column))
+
+
+def _line(row: Sequence[str], widths: Sequence[int]) -> str:
+    name = row[0]
+    if width_of(name) > widths[0]:
+        name = fitted(_VENDOR.sub("", name), widths[0])
+    cells = [name + " " * (widths[0] - width_of(name))]
+    for text, width in zip(row[1:], widths[1:], strict=True):
+        colour = RED if text.startswith("!") else None
+        cells.append(" " * (width - width_of(text)) + coloured(text, colour))
+    return GAP.join(cells)

@@ -1,29 +1,31 @@
-"""`socratic-runner validate FILE...`: checks files of one's own, without a call."""
+"""`socratic-runner validate FILE...`: checks files of the user's own, without a call."""
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
+from socratic_bench.benchmarks import load_benchmark
+from socratic_bench.documents.doctor import ValidationDocument
+from socratic_bench.errors import ENDINGS
+from socratic_bench.studies.sweep.validation import validate
+from socratic_bench.types import plural
+
+from . import terminal
 from .arguments import Parser, parse_strictly
-from .stored_runs import add_output
-
-if TYPE_CHECKING:
-    from socratic_bench.documents.doctor import FileEntry, ValidationDocument
+from .flags import add_output
+from .output import DEFAULT_BENCHMARK, plain, print_document, say
 
 
 def main(words: Sequence[str]) -> int:
-    """Exit code 2 if there is anything to mend."""
-    from socratic_bench.errors import ENDINGS
-
-    from .output import print_document
-
+    """Check the files, print what is wrong; the exit code is 2 if there is anything to mend."""
     parser = build_parser()
-    found = parse_strictly(parser, words)
-    if not found.files:
+    flags = parse_strictly(parser, words)
+    if not flags.files:
         parser.refuse(["Which files: name one or more."])
-    document = _checked(found.files, found.benchmark)
-    words_of = partial(_say, document)
-    unwritten = print_document(document, words=words_of, quiet=found.quiet, pretty=found.pretty)
+    benchmark = load_benchmark(flags.benchmark or DEFAULT_BENCHMARK)
+    document = validate([*dict.fromkeys(flags.files)], benchmark)
+    unwritten = print_document(
+        document, words=partial(_say, document), quiet=flags.quiet, pretty=flags.pretty
+    )
     return unwritten or (0 if document.ok else ENDINGS["usage"].exit_code)
 
 
@@ -40,33 +42,13 @@ def build_parser() -> Parser:
     return parser
 
 
-def _checked(files: Sequence[str], benchmark: str | None) -> "ValidationDocument":
-    from socratic_bench.benchmarks import load_benchmark
-    from socratic_bench.studies.sweep.validation import validate
-
-    from .output import DEFAULT_BENCHMARK
-
-    return validate([*dict.fromkeys(files)], load_benchmark(benchmark or DEFAULT_BENCHMARK))
-
-
-def _say(document: "ValidationDocument") -> None:
-    from socratic_bench.types import plural
-
-    from .output import plain, say
-
-    for one in document.files:
-        _say_file(one)
+def _say(document: ValidationDocument) -> None:
+    for file in document.files:
+        mark = " " if file.ok else terminal.coloured("!", terminal.RED)
+        say(f"{mark} {plain(file.file)}: {file.file_kind}{', ok' if file.ok else ''}")
+        for problem in file.problems:
+            say(f"    - {plain(problem)}")
     for line in document.problems:
         say(f"! {plain(line)}")
     files = plural(len(document.files), "file")
     say(f"{files}, {plural(document.n_problems, 'problem')}")
-
-
-def _say_file(one: "FileEntry") -> None:
-    from . import terminal
-    from .output import plain, say
-
-    mark = " " if one.ok else terminal.coloured("!", terminal.RED)
-    say(f"{mark} {plain(one.file)}: {one.file_kind}{', ok' if one.ok else ''}")
-    for problem in one.problems:
-        say(f"    - {plain(problem)}")

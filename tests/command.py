@@ -18,7 +18,7 @@ from typing import IO, Any, TypeVar
 
 import pytest
 
-from cli import signals
+from cli import process
 from cli.runner import run_command
 from socratic_bench import redaction
 from tests.schemas import breaches
@@ -173,7 +173,7 @@ def run_on_streams(
             stack.callback(_close, stream)
         patch.setattr(redaction, "_learned", frozenset())
         patch.setattr(redaction, "_standing", None)
-        patch.setattr(signals, "_remembered", [])
+        patch.setattr(process, "_remembered", [])
         for name in {*os.environ} - {*env}:
             patch.delenv(name)
         for name, value in env.items():

@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 import vl_convert
 
-from cli import doctor, report, resume, sweep
+from cli import doctor, report, resume, sweep, sweep_run
 from cli.arguments import parse, parse_strictly
 from cli.flags import build_parser
 from cli.output import escaped
+from cli.settings import call_by_flags, calling_flags
+from cli.settings import read as read_flags
 from cli.single_run import with_earlier_run
-from cli.sources import call_by_flags
-from cli.sources import read as read_flags
-from cli.stored_runs import calling_flags_of
 from cli.sweep_display import display_for
 from socratic_bench import RunConfig
 from socratic_bench.documents import encode
@@ -111,18 +110,18 @@ def swept(
         for name, value in (environment() if env is None else env).items():
             patch.setenv(name, value)
         try:
-            asked = sweep.asked_of(*parse(sweep.build_parser(), words))
+            asked = sweep_run.read_request(*parse(sweep.build_parser(), words))
             result = perform_sweep(
                 asked,
                 display=display_for(quiet=True),
                 cancel_token=cancel_token or CancelToken(),
                 now=now,
-                call=sweep.call_by_flags(),
+                call=sweep.flag_of,
             )
         except BenchError as error:
-            error.call_settings(sweep.call_by_flags())
+            error.call_settings(sweep.flag_of)
             return _failed(error)
-        document, code = sweep.told(result)
+        document, code = sweep_run.document_and_exit_code(result)
     return Outcome(code, escaped(encode(plain_keys(document))) + b"\n", "")
 
 
@@ -137,8 +136,8 @@ def reported(*words: str, env: Mapping[str, str] | None = None) -> Outcome:
         parser = report.build_parser()
         found = parse_strictly(parser, words)
         try:
-            with calling_flags_of(parser):
-                document = report.written(found, report.checked(found, parser.prog))
+            with calling_flags(parser):
+                document = report.write(found, report.check(found, parser.prog))
         except BenchError as error:
             return _failed(error)
     return Outcome(0, escaped(encode(plain_keys(document))) + b"\n", "")

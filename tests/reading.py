@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cli.options import Options
+from cli.settings import Options
 from socratic_bench import Gate, RunConfig
 from socratic_bench.errors import UsageError
 from socratic_bench.generation import Guardrail

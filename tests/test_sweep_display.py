@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import pytest
 from msgspec.structs import replace
 
-from cli.sweep_display import display_for
-from cli.sweep_words import about, count, model_table, status, status_lines
+from cli.sweep_display import display_for, model_table, status, status_lines
+from cli.terminal import count, rough_duration
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.studies.sweep.engine import ModelProgress, Snapshot
 from tests.command import ROOT, Outcome, account, run
@@ -260,6 +260,6 @@ def test_figures_are_short():
     assert [count(n) for n in (0, 999, 1000, 999_949, 999_950, 1_250_000)] == [
         *("0", "999", "1.0k", "999.9k", "1.0M", "1.2M")
     ]
-    assert [about(s) for s in (0, 59, 60, 3599, 3600, 86_400)] == [
+    assert [rough_duration(s) for s in (0, 59, 60, 3599, 3600, 86_400)] == [
         *("0 s", "59 s", "1 min", "60 min", "1 h 0 min", "1 d 0 h")
     ]

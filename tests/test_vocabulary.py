@@ -31,20 +31,24 @@ WORDS = {
         *("reversions", "sandbox", "skip_boolean"),
     },
 }
-# The benchmarks' own rooms, and what plays models for them.
+COMMANDS = {
+    "socratic": ("cli/scenarios.py", "cli/mrbench.py"),
+    "execution": ("cli/dataset.py",),
+}
+# The benchmarks' own rooms and commands, and what plays models for them.
 ROOMS = {
-    name: (f"cli/{name}/", f"socratic_bench/benchmarks/{name}/", "socratic_bench/emulator/models/")
-    for name in WORDS
+    name: (*commands, f"socratic_bench/benchmarks/{name}/", "socratic_bench/emulator/models/")
+    for name, commands in COMMANDS.items()
 }
 # The command and the package are named so.
 NAMES = re.compile(r"socratic[-_](runner|bench)")
 # By file, what is not moved: the lines that register the benchmark, and words that are documented.
 ALLOWED = {
     "cli/commands.py": {
-        *("dataset", ".execution.dataset"),
+        *("dataset", ".dataset"),
         "verify programs of a data set, or make mutations of them",
-        *("mrbench", ".socratic.mrbench", "make labels of MRBench's published annotations"),
-        *("scenarios", ".socratic.scenarios", "list the built-in scenarios"),
+        *("mrbench", ".mrbench", "make labels of MRBench's published annotations"),
+        *("scenarios", ".scenarios", "list the built-in scenarios"),
     },
     "socratic_bench/benchmarks/__init__.py": {
         *("execution", "socratic_bench.benchmarks.execution"),
@@ -118,7 +122,8 @@ def test_a_benchmarks_words_stay_in_its_rooms() -> None:
 @pytest.mark.parametrize("benchmark", WORDS)
 def test_each_word_is_one_of_the_benchmark(benchmark: str) -> None:
     """A word that nobody uses would look for nothing."""
-    paths = [path for room in ROOMS[benchmark] for path in (ROOT / room).rglob("*")]
+    rooms = [ROOT / room for room in ROOMS[benchmark]]
+    paths = [path for room in rooms for path in (room, *room.rglob("*"))]
     own = " ".join(path.read_text() for path in paths if _is_text(path)).casefold()
     assert sorted(word for word in WORDS[benchmark] if word not in own) == []
 

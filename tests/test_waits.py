@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from cli.waits import Waits
+from cli.progress import Waits
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.models.events import CallWaits
 from socratic_bench.types import CallKey

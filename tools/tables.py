@@ -15,8 +15,8 @@ from typing import get_args, get_type_hints
 
 from pages import filled_in
 
-from cli.flags import STORED, table_rows
-from cli.options import Options
+from cli.flags import STORED
+from cli.settings import Options, table_rows
 from socratic_bench.benchmarks import BENCHMARKS, RunConfig
 from socratic_bench.documents.report import RunRecord, TurnRecord, VerdictRecord
 from socratic_bench.errors import Problem

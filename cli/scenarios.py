@@ -2,28 +2,35 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
-from ..arguments import Parser, parse_strictly
-from ..flags import add_switches
+from socratic_bench.benchmarks.socratic.scenarios.listing import (
+    Checked,
+    Report,
+    ScenarioCheck,
+    ScenarioList,
+    ScenarioRow,
+    check_files,
+)
+from socratic_bench.benchmarks.socratic.scenarios.loading import builtin_ids, load_builtin
+from socratic_bench.errors import ENDINGS, UsageError, shorten
+from socratic_bench.types import plural
 
-if TYPE_CHECKING:
-    from socratic_bench.benchmarks.socratic.scenarios.listing import Checked, Report
+from .arguments import Parser, parse_strictly
+from .flags import add_switches
+from .output import plain, print_document, say
 
 
 def main(words: Sequence[str]) -> int:
-    """List the built-in scenarios, or check them and files of one's own."""
-    from socratic_bench.errors import UsageError
-
-    found = parse_strictly(build_parser(), words)
-    if found.check:
-        return _check(found.files, quiet=found.quiet)
-    if found.files:
+    """List the built-in scenarios, or check them and files of the user's own."""
+    flags = parse_strictly(build_parser(), words)
+    if flags.check:
+        return _check(flags.files, quiet=flags.quiet)
+    if flags.files:
         raise UsageError(
             ["Files are given without --check."],
             hint="socratic-runner scenarios --check FILE checks them.",
         )
-    return _list(quiet=found.quiet)
+    return _list(quiet=flags.quiet)
 
 
 def build_parser() -> Parser:
@@ -39,61 +46,41 @@ def build_parser() -> Parser:
 
 
 def _list(*, quiet: bool) -> int:
-    from socratic_bench.benchmarks.socratic.scenarios.listing import ScenarioList, ScenarioRow
-    from socratic_bench.benchmarks.socratic.scenarios.loading import builtin_ids, load_builtin
-
-    from ..output import plain, print_document, say
-
     scenarios = [load_builtin(name) for name in builtin_ids()]
 
-    def words() -> None:
+    def say_scenarios() -> None:
         for scenario in scenarios:
             say(f"{scenario.id:28s} {scenario.family:18s} {plain(scenario.title)}")
 
     document = ScenarioList(scenarios=[ScenarioRow.of(scenario) for scenario in scenarios])
-    return print_document(document, words=words, quiet=quiet)
+    return print_document(document, words=say_scenarios, quiet=quiet)
 
 
 def _check(files: Sequence[str], *, quiet: bool) -> int:
-    """Exit code 2 if there is anything to mend."""
-    from socratic_bench.benchmarks.socratic.scenarios.listing import ScenarioCheck, check_files
-    from socratic_bench.errors import ENDINGS
-
-    from ..output import print_document
-
+    """Check all scenarios; the exit code is 2 if there is anything to mend."""
     report = check_files(files)
     words = partial(_say_report, report)
     unwritten = print_document(ScenarioCheck.of(report), words=words, quiet=quiet)
     return unwritten or (ENDINGS["usage"].exit_code if report.n_problems else 0)
 
 
-def _say_report(report: "Report") -> None:
-    from socratic_bench.types import plural
-
-    from ..output import say
-
-    for one in report.checked:
-        _say_checked(one)
+def _say_report(report: Report) -> None:
+    for result in report.checked:
+        _say_result(result)
     _say_lines(report.problems)
     for name, counts in (("families", report.families), ("ages", report.ages)):
         say(f"{name}: {', '.join(f'{word} {count}' for word, count in counts.items())}")
     say(f"{plural(len(report.checked), 'scenario')}, {plural(report.n_problems, 'problem')}")
 
 
-def _say_checked(one: "Checked") -> None:
-    from ..output import plain, say
-
-    name = one.scenario.id if one.scenario else plain(one.file or "")
-    family = one.scenario.family if one.scenario else "-"
-    word = "ok" if not one.problems else f"{len(one.problems)} to mend"
-    say(f"{name:28s} {family:18s} {word}")
-    _say_lines(one.lines)
+def _say_result(result: Checked) -> None:
+    scenario = result.scenario
+    name = scenario.id if scenario else plain(result.file or "")
+    verdict = "ok" if not result.problems else f"{len(result.problems)} to mend"
+    say(f"{name:28s} {scenario.family if scenario else '-':18s} {verdict}")
+    _say_lines(result.lines)
 
 
 def _say_lines(lines: Sequence[str]) -> None:
-    from socratic_bench.errors import shorten
-
-    from ..output import plain, say
-
     for line in shorten(lines):
         say(f"  - {plain(line)}")

@@ -1,0 +1,134 @@
+"""The settings of a command: read from flags, the environment, and the user's own files."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache, partial
+from typing import Annotated
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from socratic_bench.benchmarks import RunConfig
+from socratic_bench.emulator import MODEL_IDS
+from socratic_bench.errors import BenchError, Problem
+from socratic_bench.models.bedrock.session import profile_problem, profile_region
+from socratic_bench.setting import Setting
+from socratic_bench.settings import OFFLINE_REGION, Sources, flag_names, read_config, table
+from socratic_bench.settings.table import Entry, listed
+
+from .arguments import Flags, Parser
+from .flags import VARIABLES, Row
+from .output import read_stdin
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    """The command's own flags."""
+
+    dry_run: Annotated[
+        bool,
+        Setting(
+            "service",
+            None,
+            "print what the run would take, and call no model",
+            "print [what the run would take](cost.md#a-dry-run), and call no model",
+            after="prices",
+        ),
+    ] = False
+    resume_from: Annotated[
+        str | None,
+        Setting(
+            "output",
+            "FILE",
+            "go on with a partial document; - reads standard input",
+            "[go on](resume.md) with the document of a run that was cut short; `-` reads standard "
+            "input",
+            after="resume",
+        ),
+    ] = None
+    pretty: Annotated[bool, Setting("output", None, "indent the document")] = False
+    brief: Annotated[bool, Setting("output", None, "print the short form of the document")] = False
+    quiet: Annotated[bool, Setting("output", None, "no progress on stderr", short="q")] = False
+    debug: Annotated[bool, Setting("output", None, "tracebacks on stderr")] = False
+
+
+def read(flags: Flags) -> tuple[RunConfig, tuple[Problem, ...]]:
+    """The configuration of a run, and every setting that cannot be read."""
+    return read_config(RunConfig, sources(flags))
+
+
+def read_untested(flags: Flags) -> tuple[RunConfig, Sequence[Problem]]:
+    """The configuration of a command that tests no model, and so needs no list of models."""
+    run_sources = sources({**flags, "model": "none"})
+    environ = {**run_sources.environ, "BEDROCK_MODEL_IDS": '["none"]'}
+    return read_config(RunConfig, replace(run_sources, environ=environ))
+
+
+def sources(flags: Flags) -> Sources:
+    """Where settings come from: flags, the environment, and the user's own files."""
+    return Sources(
+        flags=flags,
+        environ=os.environ,
+        read_stdin=partial(_read_stdin, quiet=bool(flags.get("quiet"))),
+        profile_region=profile_region,
+        profile_problem=profile_problem,
+        offline_models=lambda: MODEL_IDS,
+    )
+
+
+def bucket_region() -> str:
+    """The region of the buckets that runs are read from: that of a run without flags."""
+    config, _ = read({})
+    return config.region or OFFLINE_REGION
+
+
+def call_by_flags() -> Callable[[str], str]:
+    """A function that turns a setting's name into its flag, for messages."""
+    return flag_names((RunConfig, Options))
+
+
+@contextmanager
+def calling_flags(parser: Parser) -> Iterator[None]:
+    """Make errors in the block name flags instead of settings.
+
+    A setting of a run that the command has no flag for, such as the region, keeps its name.
+    """
+    try:
+        yield
+    except BenchError as error:
+        error.call_settings(partial(_flag_or_name, parser))
+        raise
+
+
+def table_rows() -> Iterator[Row]:
+    """The rows of flags.tsv, made from the table of settings."""
+    entries = _entries()
+    for entry in entries:
+        if entry.flag:
+            flag = f"-{entry.short} --{entry.flag}" if entry.short else f"--{entry.flag}"
+            is_in_heading = entry.group in entry.owners
+            owners = "" if is_in_heading or not entry.owners else f" [{', '.join(entry.owners)}]"
+            yield entry.group, flag, entry.form, entry.metavar or "", entry.text + owners
+    for entry in entries:
+        for variable in entry.variables:
+            flag = f"--{entry.flag}" if entry.flag else ""
+            yield VARIABLES, variable, "", flag, "" if entry.flag else entry.meaning
+
+
+@cache
+def offered_words() -> Mapping[str, Sequence[str]]:
+    """Words that completion offers, by flag."""
+    return {f"--{entry.flag}": entry.offers() for entry in _entries() if entry.flag}
+
+
+def _entries() -> Sequence[Entry]:
+    return listed((RunConfig, Options))
+
+
+def _flag_or_name(parser: Parser, name: str) -> str:
+    flag, setting = call_by_flags()(name), table(RunConfig).get(name)
+    return name if setting and setting.flag and flag not in parser.flags else flag
+
+
+def _read_stdin(bound: int, *, quiet: bool) -> bytes:
+    return read_stdin(bound, "The opening words", quiet=quiet)

@@ -1,1 +1,0 @@
-"""What the command has for the Socratic benchmark alone."""

@@ -1,0 +1,285 @@
+"""A sweep of the command: from its flags to its document, its tables and its exit code."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+from msgspec.structs import replace
+
+from socratic_bench.documents.dry_run import SweepDryRun
+from socratic_bench.documents.jury import SCORE, Agreement
+from socratic_bench.documents.sweep import Group, Mean, SweepDocument
+from socratic_bench.errors import ENDINGS, BenchError, UsageError, Words
+from socratic_bench.runs import CancelToken, run_cancellable
+from socratic_bench.statistics import agreement
+from socratic_bench.statistics.intervals import is_available
+from socratic_bench.studies.figures import danger
+from socratic_bench.studies.sweep.document import document_of, exit_code
+from socratic_bench.studies.sweep.estimate import forecast_sweep
+from socratic_bench.studies.sweep.plan_file import NO_PLAN, PlanFile, read_plan_file
+from socratic_bench.studies.sweep.preflight import check
+from socratic_bench.studies.sweep.request import SweepRequest, read_sweep
+from socratic_bench.studies.sweep.sweep import SweepResult, perform_sweep
+from socratic_bench.types import JUDGE, plural
+
+from .arguments import Flags
+from .output import (
+    plain,
+    print_document,
+    print_failure,
+    print_traceback,
+    say,
+    say_table,
+    waiting_for,
+)
+from .run_in_thread import run_in_thread, take_signals
+from .settings import sources
+from .sweep import PROCESSES, flag_of
+from .sweep_display import display_for
+from .terminal import INTERVAL, count, duration, marked, usd
+
+EXIT_REFUSED = ENDINGS["refused_request"].exit_code
+NO_PROCESSES = (
+    "--processes is no longer taken: one process plays all cells, so many at once as "
+    "--max-connections allows. To use more machines, give each a part of the grid."
+)
+NO_INTERVALS = (
+    'Means have no intervals: these need scipy, the extra stats (pip install ".[stats]").'
+)
+
+
+def perform(flags: Flags, problems: Sequence[Words]) -> int:
+    """Play the sweep that the flags ask for, or estimate it; prints it, returns the exit code.
+
+    `problems` are the mistakes that parsing has found.
+    """
+    cancel_token = take_signals()
+    try:
+        request = read_request(flags, problems)
+        if flags.get("dry-run"):
+            return _print_estimate(request, flags, cancel_token)
+        display = display_for(quiet=bool(flags.get("quiet")))
+        result = run_in_thread(
+            lambda: perform_sweep(request, display=display, cancel_token=cancel_token, call=flag_of)
+        )
+    except BenchError as error:
+        error.call_settings(flag_of)
+        if error.end_reason == "interrupted":  # before there was a sweep
+            error.hint = "Nothing was played or kept: give the command again."
+        print_failure(error)
+        return error.exit_code
+    return _print_result(result, flags)
+
+
+def read_request(flags: Flags, problems: Sequence[Words]) -> SweepRequest:
+    """The sweep that flags and their plan ask for.
+
+    Raises `UsageError` with the given problems and all others.
+    """
+    if PROCESSES in flags:
+        problems = [*problems, NO_PROCESSES]
+    plan = read_plan(flags, problems)
+    keeps = not flags.get("dry-run")
+    request, misread = read_sweep(flags, sources({**plan.flags, **flags}), plan, keeps=keeps)
+    check(request, [*problems, *misread], is_available)
+    return request
+
+
+def read_plan(flags: Flags, problems: Sequence[Words]) -> PlanFile:
+    """The plan that the flags name, with the mistakes in it.
+
+    Raises `UsageError` with the given problems and its own if none of it can be read.
+    """
+    path = flags.get("plan")
+    if not isinstance(path, str):
+        return NO_PLAN
+    try:
+        return read_plan_file(path)
+    except UsageError as error:
+        raise UsageError([*problems, *error.sentences]) from error
+
+
+def document_and_exit_code(result: SweepResult) -> tuple[SweepDocument, int]:
+    """The document of a sweep, which names flags for settings, and its exit code."""
+    if result.error is not None:
+        result.error.call_settings(flag_of)
+    document = document_of(result, has_intervals=is_available(), call=flag_of)
+    return document, exit_code(result, document.minimum_gates)
+
+
+def _print_result(result: SweepResult, flags: Flags) -> int:
+    document, code = document_and_exit_code(result)
+    unwritten = print_document(
+        document,
+        words=partial(_say_outcome, document, result.error, flags),
+        error=result.error or document.error,
+        pretty=bool(flags.get("pretty")),
+    )
+    return code or unwritten
+
+
+def _say_outcome(document: SweepDocument, error: BenchError | None, flags: Flags) -> None:
+    if not flags.get("quiet"):
+        _say_result(document)
+    if error is not None and flags.get("debug"):
+        print_traceback(error)
+
+
+def _say_result(document: SweepDocument) -> None:
+    """Print a table of the models, the best first, and a line for the whole."""
+    metric = document.primary_metric
+    if document.sweep_id is None or metric is None:
+        return
+    heads = ["model", "done", "failed", metric.name.rpartition(".")[2], INTERVAL, "tokens", "USD"]
+    groups = document.groups["model"]
+    rows = [_group_row(group, metric.name) for group in groups]
+    if not any(_format_interval(group.metrics.get(metric.name)) for group in groups):
+        heads.remove(INTERVAL)
+        rows = [[*row[:4], *row[5:]] for row in rows]
+    say_table(heads, rows)
+    if not is_available() and document.n_completed:
+        say(NO_INTERVALS)
+    for line in _agreement_lines(document.agreement):
+        say(line)
+    for group in groups:
+        mean = group.metrics.get(metric.name)
+        for warning in danger(str(group.value), metric.name, mean.two_groups if mean else None):
+            say(f"~ {plain(warning)}")
+    say(f"{document.sweep_id[-4:]} {document.status}: {', '.join(_result_parts(document))}")
+
+
+def _group_row(group: Group, metric: str) -> list[str]:
+    mean, usage = group.metrics.get(metric), group.usage
+    return [
+        str(group.value),
+        f"{group.n_completed}/{group.n_cells}",
+        marked(group.n_failed),
+        "untested" if mean is None or mean.mean is None else f"{mean.mean:.2f}",
+        _format_interval(mean) or "?",
+        count((usage.input_tokens or 0) + (usage.output_tokens or 0)),
+        usd(group.cost_usd),
+    ]
+
+
+def _format_interval(mean: Mean | None) -> str:
+    if mean is None or mean.low is None or mean.high is None:
+        return ""
+    return f"{mean.low:.2f} to {mean.high:.2f}"
+
+
+def _agreement_lines(by_dimension: Mapping[str, Agreement]) -> Iterator[str]:
+    """How far jurors agree on the score, and what alpha needs if it is not installed."""
+    score = by_dimension.get(SCORE)
+    if score is None or score.absolute_error is None:
+        return
+    alpha = "" if score.alpha is None else f", alpha {score.alpha:.2f}"
+    yield (
+        f"{plural(score.n_jurors, 'juror')} differ by {score.absolute_error:.2f} points on "
+        f"{plural(score.n_turns, 'turn')}{alpha}"
+    )
+    if not agreement.is_available():
+        yield agreement.NO_ALPHA
+
+
+def _result_parts(document: SweepDocument) -> Iterator[str]:
+    yield f"{document.n_completed} of {plural(document.n_cells, 'cell')} done"
+    if document.n_failed:
+        yield f"{document.n_failed} failed"
+    if document.n_missing:
+        yield f"{document.n_missing} missing"
+    yield "cost unknown" if document.cost_usd is None else f"{usd(document.cost_usd)} USD"
+    if document.n_missing and document.spent_usd is not None:
+        yield f"at most {usd(document.spent_usd)} USD with cells under way"
+    if (seconds := document.timestamps.duration_seconds) is not None:
+        yield duration(seconds)
+    for place in (document.output_artifacts, document.s3_artifacts):
+        if place:
+            yield f"kept in {plain(place.index)}"
+
+
+def _print_estimate(request: SweepRequest, flags: Flags, cancel_token: CancelToken) -> int:
+    """Print the dry run of a sweep; returns the exit code."""
+    quiet = bool(flags.get("quiet"))
+    # The network is used: to see which endpoint this is, and to count tokens.
+    estimate = partial(forecast_sweep, request, flag_of, cancel_token.sleep)
+    with waiting_for("the forecast of every kind of cell", quiet=quiet):
+        document = run_in_thread(lambda: run_cancellable(estimate, cancel_token))
+    error = document.error
+    if error:
+        n_cells = sum(refusal.n_cells for refusal in document.refused)
+        message = f"{plural(n_cells, 'cell')} would be refused. {error.message}"
+        error = replace(error, message=message)
+    words, pretty = partial(_say_estimate, document), bool(flags.get("pretty"))
+    unwritten = print_document(document, words=words, quiet=quiet, error=error, pretty=pretty)
+    return EXIT_REFUSED if document.refused else unwritten
+
+
+def _say_estimate(document: SweepDryRun) -> None:
+    """Print a table of the models under test, a line for the whole, and what would save money."""
+    heads = ("model", "cells", "calls", "in", "out", "USD")
+    rows = [
+        (
+            str(group.value),
+            str(group.n_cells),
+            count(group.usage.calls),
+            count(group.usage.input_tokens or 0),
+            count(group.usage.output_tokens or 0),
+            _usd_or_unknown(group.cost_usd),
+        )
+        for group in document.groups["model"]
+    ]
+    say_table(heads, rows)
+    _say_jurors(document)
+    _say_times_at_targets(document)
+    _say_savings(document)
+    _say_total(document)
+
+
+def _say_jurors(document: SweepDryRun) -> None:
+    jurors = document.cost_by_model.get(JUDGE, {})
+    for model, cost_usd in jurors.items() if len(jurors) > 1 else ():
+        say(f"{model}: {_usd_or_unknown(cost_usd)} USD as a juror")
+
+
+def _say_times_at_targets(document: SweepDryRun) -> None:
+    n_regions = Counter(load.model for load in document.models)
+    for load in document.models:
+        if load.seconds_at_targets is not None:
+            name = f"{load.model} in {load.region}" if n_regions[load.model] > 1 else load.model
+            targets = [(load.target_rpm, "requests"), (load.target_tpm, "tokens")]
+            rates = " and ".join(f"{n:,d} {unit}" for n, unit in targets if n)
+            say(f"{name}: {duration(load.seconds_at_targets)} at {rates} a minute")
+
+
+def _say_savings(document: SweepDryRun) -> None:
+    with_usd, without_usd = (
+        _usd_or_unknown(amount)
+        for amount in (document.caching.with_usd, document.caching.without_usd)
+    )
+    say(f"caching: {with_usd} USD with it, {without_usd} without")
+    flex = document.flex
+    if flex.cost_usd is not None:
+        exception = f" (no price for {', '.join(flex.unpriced)})" if flex.unpriced else ""
+        say(f"flex: {usd(flex.cost_usd)} USD{exception}, perhaps slower")
+    else:
+        say("flex: no model under test has a known price for it")
+
+
+def _say_total(document: SweepDryRun) -> None:
+    low, high = document.low, document.high
+    if document.end_reason == "budget":
+        say("the budget ends it early")
+    if document.deadline and not document.deadline.covers_expected:
+        say(f"the deadline of {document.deadline.deadline_s:g} s comes before its end")
+    amount = f"{_usd_or_unknown(document.cost_usd['total'])} USD"
+    if None not in (low.cost_usd, high.cost_usd):
+        amount += f" ({_usd_or_unknown(low.cost_usd)} to {_usd_or_unknown(high.cost_usd)})"
+    span = f"{duration(low.duration_seconds)} to {duration(high.duration_seconds)}"
+    say(
+        f"{plural(document.n_cells, 'cell')}: expected {amount}, "
+        f"{duration(document.duration_seconds)} ({span}); no model was called"
+    )
+
+
+def _usd_or_unknown(amount: float | None) -> str:
+    return "unknown" if amount is None else usd(amount)
