@@ -153,7 +153,7 @@ def test_a_wait_that_others_put_off_is_told_of_again():
     waits = Waits(lambda: clock[0])
     key = CallKey(role="tutor", index=3)
     wait = waits.on_call(CallWaits(key=key, model_id="m", cause="rate_limit", wait_s=8))
-    first, wait.told_s = wait.forms(100.0)[0], 100.0
+    first, wait.printed_s = wait.forms(100.0)[0], 100.0
     late = []
     for clock[0] in (107.0, 112.0, 114.0):
         late.append(waits.overdue(again_s=60))
