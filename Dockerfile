@@ -28,7 +28,7 @@ RUN cd /root-fs$LIB/site-packages \
     && python -m compileall -q --invalidation-mode unchecked-hash -s /root-fs -p / $PWD
 # The base has no bytecode. Python writes it for the modules that are imported here: those of a run.
 RUN PYTHONDONTWRITEBYTECODE= PYTHONPATH=/root-fs$LIB/site-packages python -c \
-        "import argparse, difflib, http.server, statistics, tomllib, boto3; boto3.client('s3')" \
+        "import argparse, ctypes, difflib, http.server, statistics, tomllib, zoneinfo, boto3; boto3.client('s3')" \
     && find $LIB -path $LIB/site-packages -prune -o -name '*.pyc' -exec cp --parents -t /root-fs {} + \
     && chmod -R u=rwX,go=rX /root-fs && find /root-fs -exec touch -h -d @315532800 {} +
 
@@ -83,7 +83,7 @@ RUN cd /extras$LIB/site-packages \
     && rm -rf bin *.dist-info/RECORD && find . -type d -name tests -prune -exec rm -r {} + \
     && python -m compileall -q --invalidation-mode unchecked-hash -s /extras -p / $PWD \
     && touch /build/compiled \
-    && PYTHONDONTWRITEBYTECODE= python -c "import asyncio, colorsys, ctypes, fileinput, pydoc, unittest" \
+    && PYTHONDONTWRITEBYTECODE= python -c "import asyncio, colorsys, fileinput, pydoc, unittest" \
     && find $LIB -path $LIB/site-packages -prune -o -name '*.pyc' -newer /build/compiled -exec cp --parents -t /extras {} + \
     && chmod -R u=rwX,go=rX /extras && find /extras -exec touch -h -d @315532800 {} +
 

@@ -18,7 +18,7 @@ BUCKET = "socratic-benchmark-data"
 REGION = "us-east-1"
 STAND_IN_KEYS = {"aws_access_key_id": "AKIASTANDIN", "aws_secret_access_key": "secret"}
 
-# Documented commands are run word for word; the way to the stand-ins is added behind their back.
+# Documented commands are run word for word; this script adds options for the stand-ins.
 WRAPPER = """\
 #!/bin/bash
 verb=$1
@@ -37,21 +37,21 @@ esac
 
 @pytest.fixture(scope="session", autouse=True)
 def image() -> Iterator[str]:
-    """The image of the working tree. Without an engine nothing here can be told."""
+    """The image of the working tree. Without an engine the session ends."""
     if command([DOCKER, "version"]).code != 0:
         pytest.exit(f"No Docker engine answers to '{DOCKER} version'; see docs/docker.md.", 1)
     # A run that was killed leaves its tags, and older composes never build what has one.
-    _remove_own_images()
+    _remove_test_images()
     build(RUNNER)
     yield RUNNER
-    _remove_own_images()
+    _remove_test_images()
 
 
-def _remove_own_images() -> None:
-    made = command([DOCKER, "images", "--format={{.Repository}}:{{.Tag}}"]).stdout.split()
-    own = [tag for tag in made if tag.startswith(RUNNER)]
-    if own:
-        command([DOCKER, "image", "rm", "--force", *own])
+def _remove_test_images() -> None:
+    tags = command([DOCKER, "images", "--format={{.Repository}}:{{.Tag}}"]).stdout.split()
+    test_tags = [tag for tag in tags if tag.startswith(RUNNER)]
+    if test_tags:
+        command([DOCKER, "image", "rm", "--force", *test_tags])
 
 
 @pytest.fixture(scope="session")
@@ -62,14 +62,14 @@ def emulator_url() -> Iterator[str]:
 
 @pytest.fixture
 def bedrock(emulator_url: str) -> Iterator[Relay]:
-    """The emulator, behind a relay that remembers this test's requests."""
-    with relay(emulator_url) as found:
-        yield found
+    """The emulator, behind a relay that records this test's requests."""
+    with relay(emulator_url) as requests:
+        yield requests
 
 
 @pytest.fixture(scope="session")
 def moto_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """moto's server, which plays S3 and STS."""
+    """moto's server, in the place of S3 and STS."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     words = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
@@ -120,7 +120,7 @@ def stand_ins(bedrock: Relay, moto_url: str) -> dict[str, str]:
 
 @pytest.fixture
 def shell(stand_ins: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> "Shell":
-    """Runs commands as documented, with a `docker` before the real one in the path."""
+    """Runs commands as documented, with the script above as `docker`."""
     return Shell(tmp_path_factory.mktemp("shell"), stand_ins)
 
 
@@ -141,10 +141,10 @@ class Shell:
 
     def __call__(self, script: str, *, keys: bool = True, **more: str) -> Ended:
         """Each container has the stand-ins' variables, with or without keys, and `more`."""
-        given = {
+        variables = {
             name: value for name, value in self._variables.items() if keys or "_KEY" not in name
         } | more
-        lines = "".join(f"{name}={value}\n" for name, value in given.items())
+        lines = "".join(f"{name}={value}\n" for name, value in variables.items())
         (self._folder / "env").write_text(lines)
         path = f"{self._folder}:{os.environ['PATH']}"
         return command(["bash", "-euo", "pipefail", "-c", script], environ={"PATH": path})

@@ -1,4 +1,4 @@
-"""What stands around a run: the emulator, and a relay before it that sees who calls and when.
+"""Servers around a run: the emulator, and a relay before it that records who calls and when.
 
 The relay also hands out credentials as Amazon's own services do: the task role of a container, the
 role of an instance, and a login by single sign-on.
@@ -27,8 +27,8 @@ LATER = datetime.now(UTC) + timedelta(hours=6)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """A request that came to the relay."""
+class Request:
+    """A request that the relay has received."""
 
     at_s: float
     path: str
@@ -36,7 +36,7 @@ class Seen:
 
     @property
     def access_key(self) -> str | None:
-        """Whose signature it carries."""
+        """The key that the request is signed with."""
         _, _, credential = self.headers.get("authorization", "").partition("Credential=")
         return credential.split("/")[0] or None
 
@@ -44,12 +44,12 @@ class Seen:
 @dataclass(frozen=True, slots=True)
 class Relay:
     url: str
-    seen: list[Seen] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
 
     @property
-    def calls(self) -> list[Seen]:
-        """The calls of a model among all requests."""
-        return [one for one in self.seen if one.path.startswith("/model/")]
+    def calls(self) -> list[Request]:
+        """Requests to a model."""
+        return [request for request in self.requests if request.path.startswith("/model/")]
 
 
 @contextmanager
@@ -62,12 +62,12 @@ def relay(target: str, *, certificate: Path | None = None) -> Iterator[Relay]:
         context.load_cert_chain(certificate)
         server.socket = context.wrap_socket(server.socket, server_side=True)
     scheme = "https" if certificate else "http"
-    found = Relay(f"{scheme}://127.0.0.1:{server.server_port}")
-    server.found, server.target = found, target  # type: ignore[attr-defined]
+    record = Relay(f"{scheme}://127.0.0.1:{server.server_port}")
+    server.record, server.target = record, target  # type: ignore[attr-defined]
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
     try:
-        yield found
+        yield record
     finally:
         server.shutdown()
         server.server_close()
@@ -80,10 +80,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         headers = {name.lower(): value for name, value in self.headers.items()}
-        self.server.found.seen.append(Seen(at_s=time.monotonic(), path=self.path, headers=headers))
+        self.server.record.requests.append(
+            Request(at_s=time.monotonic(), path=self.path, headers=headers)
+        )
         body = self.rfile.read(int(headers.get("content-length", 0)))
         status, fields, content = (
-            _passed_on(self.server.target, self.path, headers, body)
+            _forward(self.server.target, self.path, headers, body)
             if self.path.startswith("/model/")
             else _credentials(self.path, headers)
         )
@@ -97,13 +99,13 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_POST = do_PUT = _answer  # noqa: N815 -- the names that the base class looks for
 
     def log_message(self, *_words: object) -> None:
-        """Tests look at what was seen instead."""
+        """Write no log: tests look at the recorded requests."""
 
 
 Answer = tuple[int, Mapping[str, str], bytes]
 
 
-def _passed_on(target: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
+def _forward(target: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
     connection = http.client.HTTPConnection(urlsplit(target).netloc, timeout=60)
     try:
         connection.request("POST", path, body, {**headers, "connection": "close"})
@@ -125,7 +127,7 @@ def _credentials(path: str, headers: Mapping[str, str]) -> Answer:
         case [*_, "security-credentials", "instance-role"]:
             answer = _json({"Code": "Success", "Type": "AWS-HMAC", **_role_keys("ASIAINSTANCE")})
         case ["federation", "credentials"]:
-            answer = _signed_on(headers.get("x-amz-sso_bearer_token", ""))
+            answer = _sign_on_credentials(headers.get("x-amz-sso_bearer_token", ""))
         case ["token"]:
             answer = _json({"accessToken": "fresh", "expiresIn": 3600, "refreshToken": "next"})
         case _:
@@ -143,8 +145,8 @@ def _role_keys(access_key: str) -> dict[str, str]:
     }
 
 
-def _signed_on(token: str) -> Answer:
-    """Credentials whose key tells with which login they were fetched."""
+def _sign_on_credentials(token: str) -> Answer:
+    """Credentials whose key names the login that fetched them."""
     return _json(
         {
             "roleCredentials": {

@@ -16,9 +16,9 @@ from typing import IO, Any
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCKER = os.environ.get("DOCKER", "docker")
 BASE = os.environ.get("BASE_IMAGE", "python:3.12-slim")
-# Tags of the tests' own: no image of the user's is replaced.
+# A tag for tests alone: no image of the user is replaced.
 RUNNER = "socratic-image-test"
-PATIENCE_S = 1800  # a guard against what hangs, and no measure: a whole test suite is run, too
+PATIENCE_S = 1800  # only against a command that hangs: some take minutes
 HARDENED = (
     "--read-only",
     "--cap-drop=ALL",
@@ -40,8 +40,8 @@ class Ended:
     def document(self) -> dict[str, Any]:
         """The one document on stdout."""
         assert self.stdout.count("\n") == 1, f"not one line: {self.stdout!r}\n{self.stderr}"
-        found: dict[str, Any] = json.loads(self.stdout)
-        return found
+        document: dict[str, Any] = json.loads(self.stdout)
+        return document
 
 
 def command(
@@ -65,25 +65,30 @@ def command(
 
 
 def docker(*words: str | Path) -> str:
-    """What a docker command says on stdout; it must succeed."""
+    """Stdout of a docker command, which must succeed."""
     done = command([DOCKER, *words])
     assert done.code == 0, f"docker {words[0]} ended with {done.code}:\n{done.stderr}"
     return done.stdout.strip()
 
 
 def run(*words: str | Path, image: str = RUNNER, options: Sequence[str | Path] = ()) -> Ended:
-    """`docker run --rm`, the engine's options before the image and the program's words after."""
+    """`docker run --rm`, the engine's options before the image and the arguments after."""
     return command([DOCKER, "run", "--rm", *options, image, *words])
 
 
+def environment(variables: Mapping[str, str]) -> list[str]:
+    """The engine's options that set variables in a container."""
+    return [f"--env={name}={value}" for name, value in variables.items()]
+
+
 def build(tag: str, *options: str | Path, context: Path = REPOSITORY) -> str:
-    """Build an image. Return what the engine tells of each step."""
+    """Build an image. Return the log."""
     arguments = {name: os.environ[name] for name in ("VERSION", "REVISION") if name in os.environ}
-    given = [
+    build_arguments = [
         f"--build-arg={name}={value}" for name, value in {"BASE_IMAGE": BASE, **arguments}.items()
     ]
     network = f"--network={build_network()}"
-    words = ["build", network, "--progress=plain", "-t", tag, *given, *options, context]
+    words = ["build", network, "--progress=plain", "-t", tag, *build_arguments, *options, context]
     done = command([DOCKER, *words])
     assert done.code == 0, f"docker build ended with {done.code}:\n{done.stderr}"
     return done.stderr
@@ -129,38 +134,38 @@ def clone(folder: Path) -> Path:
 
 
 def inspect(image: str) -> dict[str, Any]:
-    found: list[dict[str, Any]] = json.loads(docker("image", "inspect", image))
-    return found[0]
+    images: list[dict[str, Any]] = json.loads(docker("image", "inspect", image))
+    return images[0]
 
 
 def layers(image: str) -> list[str]:
     """The digests of an image's uncompressed layers."""
-    found: list[str] = inspect(image)["RootFS"]["Layers"]
-    return found
+    digests: list[str] = inspect(image)["RootFS"]["Layers"]
+    return digests
 
 
 def own_layers(image: str, folder: Path) -> list[list[str] | str]:
-    """What an image has over its base: what the first layer deletes, then digests.
+    """An image's layers over its base: the names in the first layer, then digests of the others.
 
-    That layer's digest says nothing: it carries the time that the engine had when it was built,
-    and of two builds with the same outcome the engine's cache may give either.
+    The first layer's digest says nothing: it contains the time of its build, and of two builds with
+    the same outcome the engine's cache may give either.
     """
     n_base = len(layers(BASE))
     with (
-        _saved_layers(image, folder) as found,
-        tarfile.open(fileobj=list(found)[n_base]) as deleting,
+        _saved_layers(image, folder) as archives,
+        tarfile.open(fileobj=list(archives)[n_base]) as first,
     ):
-        deleted = sorted(deleting.getnames())
-    return [deleted, *layers(image)[n_base + 1 :]]
+        names = sorted(first.getnames())
+    return [names, *layers(image)[n_base + 1 :]]
 
 
 def size_over_base_mb(image: str, folder: Path) -> float:
-    """What a pull downloads beyond the base: own layers, compressed as a registry keeps them."""
+    """Size of a pull beyond the base: layers compressed as a registry stores them."""
     own = set(layers(image)) - set(layers(BASE))
-    with _saved_layers(image, folder) as found:
+    with _saved_layers(image, folder) as archives:
         n_bytes = sum(
             len(gzip.compress(layer.read(), 6))
-            for digest, layer in zip(layers(image), found, strict=True)
+            for digest, layer in zip(layers(image), archives, strict=True)
             if digest in own
         )
     return n_bytes / 1e6
@@ -178,13 +183,13 @@ def _saved_layers(image: str, folder: Path) -> Iterator[Iterator[IO[bytes]]]:
 
 
 def _member(saved: tarfile.TarFile, name: str) -> IO[bytes]:
-    found = saved.extractfile(name)
-    assert found, name
-    return found
+    member = saved.extractfile(name)
+    assert member, name
+    return member
 
 
 def unwanted_in(image: str) -> list[str]:
-    """Where an installer or tests stand in an image."""
+    """Paths of installers and tests in an image."""
     listed = run(
         "-c",
         "find / -xdev \\( -name pip -o -name 'pip[-3]*' -o -name ensurepip -o -name setuptools "

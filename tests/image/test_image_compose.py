@@ -42,7 +42,7 @@ def test_full_run_without_an_account(compose):
     assert listed.stdout.count(f"{document['run_id']}/judge_") == 8
 
 
-def test_own_words_take_the_place_of_the_shown_run(compose):
+def test_own_arguments_replace_the_default_run(compose):
     done = compose(
         "run",
         "--rm",
@@ -61,23 +61,23 @@ def test_every_container_is_hardened_and_publishes_nothing(compose):
     names = compose("ps", "-q").stdout.split()
     assert len(names) >= 2
 
-    for found in json.loads(command([DOCKER, "inspect", *names]).stdout):
-        host = found["HostConfig"]
+    for container in json.loads(command([DOCKER, "inspect", *names]).stdout):
+        host = container["HostConfig"]
         assert host["ReadonlyRootfs"]
         assert host["CapDrop"] == ["ALL"]
         assert host["SecurityOpt"] == ["no-new-privileges:true"]
         assert not host["PortBindings"]
-        assert found["Config"]["User"] == "10001:10001"
+        assert container["Config"]["User"] == "10001:10001"
 
 
-def test_network_is_for_themselves_alone(compose):
+def test_network_is_internal(compose):
     (network,) = json.loads(docker("network", "inspect", "socratic-image-test_default"))
 
     assert network["Internal"]
 
 
-# Without words it is the whole suite. Of it: the command, its documents, what is stored, the
-# emulator and signals; and what needs files that a build may leave out, or write to.
+# Without arguments it runs the whole suite. These files start the command and the emulator, send
+# signals, or need files that a build may leave out or write to.
 SELECTION = [
     f"tests/test_{name}.py"
     for name in (

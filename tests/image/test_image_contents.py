@@ -28,16 +28,11 @@ SIZE_LIMIT_MB = 8.5
 PYTHON = ("--entrypoint=python", "--network=none")
 
 # Runs the command and makes the SDK's clients, then lists modules without stored bytecode.
-# os._exit, with which the command ends, would end this program, too.
 UNCOMPILED = """
-import os
 import sys
-from contextlib import suppress
 from pathlib import Path
-from socratic_runner.runner import main
-os._exit = sys.exit
-with suppress(SystemExit):
-    main(sys.argv[1:])
+from socratic_runner.runner import run_command
+run_command(sys.argv[1:])
 import boto3
 for service in ("s3", "sts", "sso", "sso-oidc", "bedrock", "service-quotas"):
     boto3.client(service, region_name="us-east-1")
@@ -163,7 +158,7 @@ def test_context_takes_neither_secrets_nor_modes_of_the_host(tmp_path):
 
     build(tag, "--target=tests", context=context)
 
-    # Bytecode is made in the image, of what is found here.
+    # Bytecode is compiled from these files.
     words = ("-rl", "--exclude=*.pyc", "LEFT-ON-THE-HOST", "/src")
     matches = run(*words, image=tag, options=("--entrypoint=grep",))
     assert matches.stdout.split() == ["/src/tests/image/test_image_contents.py"]
@@ -178,8 +173,8 @@ def test_context_takes_neither_secrets_nor_modes_of_the_host(tmp_path):
     build(f"{tag}-s3", "--target=s3", context=context)
 
     words = ("-c", "open('/build/bucket.py').read()")
-    read = run(*words, image=f"{tag}-s3", options=("--entrypoint=python",))
-    assert read.code == 0, read.stderr
+    read_file = run(*words, image=f"{tag}-s3", options=("--entrypoint=python",))
+    assert read_file.code == 0, read_file.stderr
 
 
 def test_every_package_has_a_wheel_for_arm64(tmp_path):

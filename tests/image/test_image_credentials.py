@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.image.engine import HARDENED, run
+from tests.image.engine import HARDENED, environment, run
 
 pytestmark = pytest.mark.image
 
@@ -18,8 +18,8 @@ ROLE = "arn:aws:iam::123456789012:role/BedrockInvokeRole"
 
 
 @pytest.fixture
-def play(bedrock, moto_url):
-    """A short run with nothing but the given options by way of credentials."""
+def start_run(bedrock, moto_url):
+    """Starts a short run whose only credentials come from the given options."""
     variables = {
         "AWS_REGION": "us-east-1",
         "BEDROCK_MODEL_IDS": f'["{MODEL}"]',
@@ -31,11 +31,9 @@ def play(bedrock, moto_url):
     }
 
     def start(*options, **more):
-        given = [f"--env={name}={value}" for name, value in {**variables, **more}.items()]
+        given = (*environment({**variables, **more}), *options)
         words = [f"--model={MODEL}", "--prompt=I am stuck.", "--turns=2", "--quiet"]
-        return run(
-            *words, options=(*HARDENED, "--network=host", f"--user={USER}", *given, *options)
-        )
+        return run(*words, options=(*HARDENED, "--network=host", f"--user={USER}", *given))
 
     return start
 
@@ -59,15 +57,15 @@ def _own(path):
     path.chmod(0o700 if path.is_dir() else 0o600)
 
 
-def test_variables(play, bedrock):
-    done = play(AWS_ACCESS_KEY_ID="AKIAVARIABLE", AWS_SECRET_ACCESS_KEY="secret")
+def test_variables(start_run, bedrock):
+    done = start_run(AWS_ACCESS_KEY_ID="AKIAVARIABLE", AWS_SECRET_ACCESS_KEY="secret")
 
     assert done.code == 0, done.stderr
     assert {call.access_key for call in bedrock.calls} == {"AKIAVARIABLE"}
 
 
-def test_temporary_keys_carry_their_token(play, bedrock):
-    done = play(
+def test_temporary_keys_carry_their_token(start_run, bedrock):
+    done = start_run(
         AWS_ACCESS_KEY_ID="ASIAVARIABLE",
         AWS_SECRET_ACCESS_KEY="secret",
         AWS_SESSION_TOKEN="session-token",
@@ -77,18 +75,18 @@ def test_temporary_keys_carry_their_token(play, bedrock):
     assert {call.headers["x-amz-security-token"] for call in bedrock.calls} == {"session-token"}
 
 
-def test_profile(play, bedrock, home):
+def test_profile(start_run, bedrock, home):
     (home / "credentials").write_text(
         "[bench]\naws_access_key_id = AKIAPROFILE\naws_secret_access_key = secret\n"
     )
 
-    done = play(mounted(home), AWS_PROFILE="bench")
+    done = start_run(mounted(home), AWS_PROFILE="bench")
 
     assert done.code == 0, done.stderr
     assert {call.access_key for call in bedrock.calls} == {"AKIAPROFILE"}
 
 
-def test_profile_that_takes_a_role(play, bedrock, home):
+def test_profile_that_takes_a_role(start_run, bedrock, home):
     (home / "credentials").write_text(
         "[source]\naws_access_key_id = AKIAPROFILE\naws_secret_access_key = secret\n"
     )
@@ -96,19 +94,19 @@ def test_profile_that_takes_a_role(play, bedrock, home):
         f"[profile bench]\nrole_arn = {ROLE}\nsource_profile = source\nregion = us-east-1\n"
     )
 
-    done = play(mounted(home), AWS_PROFILE="bench")
+    done = start_run(mounted(home), AWS_PROFILE="bench")
 
     assert done.code == 0, done.stderr
     assert all(call.access_key.startswith("ASIA") for call in bedrock.calls)
 
 
-def test_web_identity(play, bedrock, tmp_path):
+def test_web_identity(start_run, bedrock, tmp_path):
     """As a pod in EKS or a job in GitHub Actions gets it."""
     token = tmp_path / "token"
     token.write_text("a.b.c")
     _own(token)
 
-    done = play(
+    done = start_run(
         f"--volume={token}:/var/run/token:ro",
         AWS_WEB_IDENTITY_TOKEN_FILE="/var/run/token",
         AWS_ROLE_ARN=ROLE,
@@ -118,8 +116,8 @@ def test_web_identity(play, bedrock, tmp_path):
     assert all(call.access_key.startswith("ASIA") for call in bedrock.calls)
 
 
-def test_task_role_of_ecs(play, bedrock):
-    done = play(
+def test_task_role_of_ecs(start_run, bedrock):
+    done = start_run(
         AWS_CONTAINER_CREDENTIALS_FULL_URI=f"{bedrock.url}/task-role",
         AWS_CONTAINER_AUTHORIZATION_TOKEN="task-token",
     )
@@ -128,8 +126,8 @@ def test_task_role_of_ecs(play, bedrock):
     assert {call.access_key for call in bedrock.calls} == {"ASIATASKROLE"}
 
 
-def test_role_of_an_instance(play, bedrock):
-    done = play(
+def test_role_of_an_instance(start_run, bedrock):
+    done = start_run(
         AWS_EC2_METADATA_DISABLED="false", AWS_EC2_METADATA_SERVICE_ENDPOINT=f"{bedrock.url}/"
     )
 
@@ -137,7 +135,7 @@ def test_role_of_an_instance(play, bedrock):
     assert {call.access_key for call in bedrock.calls} == {"ASIAINSTANCE"}
 
 
-def signed_on(home, *, expires_in, **more):
+def write_login(home, *, expires_in, **more):
     """What `aws sso login` leaves behind."""
     (home / "config").write_text(
         "[profile bench]\nsso_session = corp\nsso_account_id = 123456789012\n"
@@ -158,10 +156,10 @@ def signed_on(home, *, expires_in, **more):
     return cache
 
 
-def test_single_sign_on(play, bedrock, home):
-    signed_on(home, expires_in=timedelta(hours=2))
+def test_single_sign_on(start_run, bedrock, home):
+    write_login(home, expires_in=timedelta(hours=2))
 
-    done = play(mounted(home), AWS_PROFILE="bench")
+    done = start_run(mounted(home), AWS_PROFILE="bench")
 
     assert done.code == 0, done.stderr
     assert {call.access_key for call in bedrock.calls} == {"ASIASSOKEPT"}
@@ -175,10 +173,10 @@ REFRESHABLE = {
 }
 
 
-def test_single_sign_on_renews_a_login_where_it_may_write(play, bedrock, home):
-    cache = signed_on(home, expires_in=timedelta(minutes=1), **REFRESHABLE)
+def test_single_sign_on_renews_a_login_where_it_may_write(start_run, bedrock, home):
+    cache = write_login(home, expires_in=timedelta(minutes=1), **REFRESHABLE)
 
-    done = play(mounted(home, "rw"), AWS_PROFILE="bench")
+    done = start_run(mounted(home, "rw"), AWS_PROFILE="bench")
 
     assert done.code == 0, done.stderr
     assert {call.access_key for call in bedrock.calls} == {"ASIASSOFRESH"}
@@ -186,30 +184,30 @@ def test_single_sign_on_renews_a_login_where_it_may_write(play, bedrock, home):
 
 
 @pytest.mark.parametrize("mode", ["ro", "rw"])
-def test_expired_single_sign_on_ends_the_run(play, bedrock, home, mode):
-    signed_on(home, expires_in=timedelta(hours=-2))
+def test_expired_single_sign_on_ends_the_run(start_run, bedrock, home, mode):
+    write_login(home, expires_in=timedelta(hours=-2))
 
-    done = play(mounted(home, mode), AWS_PROFILE="bench")
+    done = start_run(mounted(home, mode), AWS_PROFILE="bench")
 
     assert done.code == 3, done.stderr
     assert done.document["end_reason"] == "credentials"
     assert not bedrock.calls
 
 
-def test_no_credentials_at_all(play, bedrock):
-    done = play()
+def test_no_credentials_at_all(start_run, bedrock):
+    done = start_run()
 
     assert done.code == 3
     assert done.document["end_reason"] == "credentials"
-    assert not bedrock.seen
+    assert not bedrock.requests
 
 
-def test_credentials_of_somebody_else_cannot_be_read(play, bedrock, home):
+def test_credentials_of_somebody_else_cannot_be_read(start_run, bedrock, home):
     (home / "credentials").write_text(
         "[default]\naws_access_key_id = AKIAPROFILE\naws_secret_access_key = secret\n"
     )
 
-    done = play(mounted(home), "--user=10001:10001")
+    done = start_run(mounted(home), "--user=10001:10001")
 
     assert done.code == 3, done.stderr
     assert "Traceback" not in done.stderr

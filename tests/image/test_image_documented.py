@@ -1,9 +1,10 @@
-"""The documented commands, word for word, against stand-ins on the host."""
+"""Documented commands, word for word, and each block of docs/docker.md, against stand-ins."""
 
 import json
 import re
 
 import pytest
+import yaml
 
 from tests.image.conftest import BUCKET, keys_in
 from tests.image.engine import REPOSITORY, RUNNER, inspect
@@ -131,8 +132,8 @@ def test_build(shell, tag):
     done = shell(f"docker build -t {tag} .")
 
     assert done.code == 0, done.stderr
-    own = tag.replace("socratic-runner", RUNNER)
-    assert inspect(own)["Config"]["Entrypoint"] == ["python", "-I", "-m", "socratic_runner"]
+    test_tag = tag.replace("socratic-runner", RUNNER)
+    assert inspect(test_tag)["Config"]["Entrypoint"] == ["python", "-I", "-m", "socratic_runner"]
 
 
 def test_basic_run(shell, bedrock):
@@ -159,12 +160,12 @@ def test_full_run_leaves_artifacts_in_the_bucket(shell, s3):
     }
     files = [f"{kind}_{turn:03}.json" for kind in ("judge", "turn") for turn in range(10)]
     files.insert(0, "closing_verdict.json")
-    kept = keys_in(s3)
-    assert [key for key in kept if not key.startswith("journal/")] == [
+    keys = keys_in(s3)
+    assert [key for key in keys if not key.startswith("journal/")] == [
         f"curated/{run}.json",
         *(f"raw/{run}/{name}" for name in files),
     ]
-    assert f"journal/{run}/lease.json" in kept
+    assert f"journal/{run}/lease.json" in keys
     curated = json.load(s3.get_object(Bucket=BUCKET, Key=f"curated/{run}.json")["Body"])
     assert curated["overall_score"] == document["overall_score"]
 
@@ -190,9 +191,9 @@ def test_three_models_in_parallel(shell):
     done = shell(ENVIRONMENT + PARALLEL, RUNNER_DEFAULT_TURNS="20")
 
     assert done.code == 0, done.stderr
-    found = documents(done.stdout)
-    assert {document["model"] for document in found} == {SONNET, LLAMA, MISTRAL}
-    assert [document["status"] for document in found] == ["completed"] * 3
+    runs = documents(done.stdout)
+    assert {document["model"] for document in runs} == {SONNET, LLAMA, MISTRAL}
+    assert [document["status"] for document in runs] == ["completed"] * 3
 
 
 def test_batch_script(shell, s3, tmp_path):
@@ -202,11 +203,11 @@ def test_batch_script(shell, s3, tmp_path):
     done = shell(f"{ENVIRONMENT}export RUNNER_S3_BUCKET={BUCKET}\nbash {script}")
 
     assert done.code == 0, done.stderr
-    found = documents(done.stdout)
-    assert [document["model"] for document in found] == [SONNET] * 3 + [LLAMA] * 3 + [MISTRAL] * 3
-    assert {document["n_turns"] for document in found} <= {1, 2, 3, 4, 5}
+    runs = documents(done.stdout)
+    assert [document["model"] for document in runs] == [SONNET] * 3 + [LLAMA] * 3 + [MISTRAL] * 3
+    assert {document["n_turns"] for document in runs} <= {1, 2, 3, 4, 5}
     curated = [key for key in keys_in(s3) if key.startswith("curated/")]
-    assert curated == sorted(f"curated/runs/{document['run_id']}.json" for document in found)
+    assert curated == sorted(f"curated/runs/{document['run_id']}.json" for document in runs)
 
     prompts, sweep = PROMPTS_AND_SWEEP.search((REPOSITORY / "README.md").read_text()).groups()
     (tmp_path / "prompts.txt").write_text(prompts)
@@ -214,9 +215,9 @@ def test_batch_script(shell, s3, tmp_path):
 
     assert at_once.code == 0, at_once.stderr
     cells = at_once.document["cells"]
-    asked = sorted((cell["axes"]["model"], cell["axes"]["prompt"]) for cell in cells)
-    assert asked == sorted((document["model"], document["prompt"]) for document in found)
-    assert sum(key.startswith("curated/") for key in keys_in(s3)) == 2 * len(found)
+    pairs = sorted((cell["axes"]["model"], cell["axes"]["prompt"]) for cell in cells)
+    assert pairs == sorted((document["model"], document["prompt"]) for document in runs)
+    assert sum(key.startswith("curated/") for key in keys_in(s3)) == 2 * len(runs)
 
 
 def test_model_that_is_not_allowed(shell, bedrock):
@@ -225,7 +226,7 @@ def test_model_that_is_not_allowed(shell, bedrock):
     assert done.code == 2
     assert done.document["end_reason"] == "usage"
     assert "Model not found in BEDROCK_MODEL_IDS" in done.stderr
-    assert not bedrock.seen
+    assert not bedrock.requests
 
 
 def test_bucket_that_does_not_exist(shell):
@@ -238,3 +239,79 @@ def test_bucket_that_does_not_exist(shell):
 def test_help_and_version(shell):
     assert shell("docker run --rm socratic-runner --help").stdout.startswith("usage:")
     assert shell("docker run --rm socratic-runner --version").stdout.startswith("socratic-runner ")
+
+
+PAGE = (REPOSITORY / "docs/docker.md").read_text()
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# test_image_compose.py runs the commands of compose.
+COMPOSE = """
+docker() {
+  case "$*" in
+    "compose run --rm runner" | "compose run --rm tests") ;;
+    "compose run --rm bucket list socratic-runs") ;;
+    "build "*" .") command docker "${@:1:$#-1}" "$REPOSITORY" ;;
+    *) command docker "$@" ;;
+  esac
+}
+"""
+
+
+def blocks(language):
+    return [text for info, text in BLOCK.findall(PAGE) if info == language]
+
+
+def test_every_command_of_the_page_works(shell, s3, tmp_path):
+    commands = "\n".join(text for text in blocks("bash"))
+    setting = f"cd {tmp_path}\nREPOSITORY={REPOSITORY}\n{COMPOSE}\nset -x\n"
+
+    done = shell(setting + commands)
+
+    assert done.code == 0, done.stderr
+    documents = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert len(documents) == 7
+    assert {document["status"] for document in documents} == {"completed"}
+    assert len((tmp_path / "batch.jsonl").read_text().splitlines()) == 3
+    assert sum(key.startswith("curated/") for key in keys_in(s3)) == 1
+
+
+def test_profile(shell, bedrock, tmp_path):
+    """Keys in variables would win over a profile, so this container gets none."""
+    (text,) = blocks("text")
+    (tmp_path / ".aws").mkdir()
+    (tmp_path / ".aws/credentials").write_text(
+        "[bench]\naws_access_key_id = AKIAPROFILE\naws_secret_access_key = secret\n"
+    )
+    (tmp_path / ".aws/credentials").chmod(0o600)
+    setting = (
+        f"export HOME={tmp_path} AWS_REGION=us-east-1\n"
+        """export BEDROCK_MODEL_IDS='["anthropic.claude-3-5-sonnet-20241022-v1:0"]'\n"""
+    )
+
+    done = shell(setting + text, keys=False)
+
+    assert done.code == 0, done.stderr
+    assert {call.access_key for call in bedrock.calls} == {"AKIAPROFILE"}
+
+
+def test_steps_of_the_pipeline(shell, tmp_path):
+    (text,) = blocks("yaml")
+    job = yaml.safe_load(text)["jobs"]["benchmark"]
+    steps = [step["run"] for step in job["steps"] if "run" in step]
+    setting = "".join(f"export {name}='{value}'\n" for name, value in job["env"].items())
+
+    for step in steps:
+        done = shell(setting + step.replace("run.json", str(tmp_path / "run.json")))
+
+        assert done.code == 0, done.stderr
+    assert json.loads((tmp_path / "run.json").read_text())["status"] == "completed"
+
+
+def test_task_definition_names_words_that_the_image_takes(shell):
+    (text,) = blocks("json")
+    container = json.loads(text)
+    variables = [f"-e {entry['name']}='{entry['value']}'" for entry in container["environment"]]
+    words = " ".join(container["command"])
+
+    done = shell(f"docker run --rm --read-only {' '.join(variables)} {container['image']} {words}")
+
+    assert done.code == 0, done.stderr

@@ -13,10 +13,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from tests.image.doubles import emulator, relay
-from tests.image.engine import DOCKER, HARDENED, RUNNER, command, docker, run
+from tests.image.engine import DOCKER, HARDENED, RUNNER, command, docker, environment, run
 
 pytestmark = pytest.mark.image
 
+MODELS = {"AWS_REGION": "us-east-1", "BEDROCK_MODEL_IDS": '["emulator.socratic-v1:0"]'}
 OFFLINE = ("--offline", "--model=emulator.socratic-v1:0", "--prompt=I am stuck.", "--turns=3")
 
 
@@ -116,10 +117,9 @@ def test_fixed_user_without_privileges():
 
 
 def test_run_reaches_its_endpoint_under_the_strictest_flags(stand_ins, bedrock):
-    variables = [f"--env={name}={value}" for name, value in stand_ins.items()]
-    own = ["--env=AWS_REGION=us-east-1", '--env=BEDROCK_MODEL_IDS=["emulator.socratic-v1:0"]']
+    variables = environment(stand_ins | MODELS)
 
-    done = run(*OFFLINE[1:], options=(*HARDENED, "--network=host", *variables, *own))
+    done = run(*OFFLINE[1:], options=(*HARDENED, "--network=host", *variables))
 
     assert done.code == 0, done.stderr
     assert bedrock.calls
@@ -144,7 +144,7 @@ def certificate(tmp_path_factory):
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
     now = datetime.now(UTC)
-    made = (
+    signed = (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
         .not_valid_before(now - timedelta(days=1))
         .not_valid_after(now + timedelta(days=1))
@@ -155,7 +155,7 @@ def certificate(tmp_path_factory):
     )
     plain = (PrivateFormat.PKCS8, NoEncryption())
     file = tmp_path_factory.mktemp("tls") / "certificate.pem"
-    file.write_bytes(key.private_bytes(Encoding.PEM, *plain) + made.public_bytes(Encoding.PEM))
+    file.write_bytes(key.private_bytes(Encoding.PEM, *plain) + signed.public_bytes(Encoding.PEM))
     file.chmod(0o644)
     return file
 
@@ -166,11 +166,10 @@ def test_certificates_are_checked_and_can_be_added(trusted, certificate, emulato
         variables = {
             **stand_ins,
             "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": bedrock.url,
-            "AWS_REGION": "us-east-1",
-            "BEDROCK_MODEL_IDS": '["emulator.socratic-v1:0"]',
+            **MODELS,
             **({"AWS_CA_BUNDLE": "/certificate.pem"} if trusted else {}),
         }
-        options = [f"--env={name}={value}" for name, value in variables.items()]
+        options = environment(variables)
 
         done = run(
             *OFFLINE[1:],
@@ -190,10 +189,9 @@ def slow_run(stand_ins):
         variables = {
             **stand_ins,
             "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": url,
-            "AWS_REGION": "us-east-1",
-            "BEDROCK_MODEL_IDS": '["emulator.socratic-v1:0"]',
+            **MODELS,
         }
-        options = [f"--env={name}={value}" for name, value in variables.items()]
+        options = environment(variables)
         words = ["--model=emulator.socratic-v1:0", "--prompt=I am stuck.", "--turns=100"]
         name = docker("run", "-d", "--network=host", *HARDENED, *options, RUNNER, *words)
         _wait_for_turn(name)
@@ -240,7 +238,7 @@ def test_emulator_is_stopped_calmly():
         docker("rm", "-f", name)
 
 
-def test_folder_that_ends_with_the_container_is_told(tmp_path):
+def test_notice_when_the_output_folder_is_on_no_mount(tmp_path):
     tmp_path.chmod(0o777)
     words = ("--offline", "--model", "emulator.socratic-v1:0", "--prompt", "Hi", "--turns", "1")
     mounted = run(*words, "-o", "runs", options=("-v", f"{tmp_path}:/work/runs"))

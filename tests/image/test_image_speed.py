@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.image.engine import DOCKER, HARDENED, REPOSITORY, RUNNER, build
+from tests.image.engine import DOCKER, HARDENED, REPOSITORY, RUNNER, build, environment
 
 pytestmark = pytest.mark.image
 
@@ -16,7 +16,7 @@ LIMIT_S = 0.3
 ROUNDS = 9
 MODEL = "emulator.socratic-v1:0"
 
-# Says on a plain connection that the client is made, which costs next to nothing.
+# Reports by a plain connection, which costs next to nothing, that the client is made.
 CLIENT_ONLY = """
 import boto3
 boto3.client("bedrock-runtime", region_name="us-east-1")
@@ -36,15 +36,15 @@ def reference():
 def test_first_request(reference, bedrock, stand_ins, capsys):
     """Interleaved, so that a busy moment falls on all of them."""
     variables = {**stand_ins, "AWS_REGION": "us-east-1", "BEDROCK_MODEL_IDS": json.dumps([MODEL])}
-    options = [f"--env={name}={value}" for name, value in variables.items()]
-    where = urlsplit(bedrock.url)
-    only = CLIENT_ONLY.format(host=where.hostname, port=where.port)
+    options = environment(variables)
+    url = urlsplit(bedrock.url)
+    client_only = CLIENT_ONLY.format(host=url.hostname, port=url.port)
     contenders = {
         "the image": [
             *options, RUNNER, f"--model={MODEL}", "--prompt=I am stuck.", "--turns=1", "--no-judge",
         ],
-        "the SDK as it comes": [reference, only],
-        "the SDK as cut and compiled here": ["--entrypoint=python", RUNNER, "-Ic", only],
+        "the SDK as it comes": [reference, client_only],
+        "the SDK as cut and compiled here": ["--entrypoint=python", RUNNER, "-Ic", client_only],
     }  # fmt: skip
 
     times = {name: [] for name in contenders}
@@ -52,22 +52,22 @@ def test_first_request(reference, bedrock, stand_ins, capsys):
         for name, words in contenders.items():
             times[name].append(_first_request_s(bedrock, words))
 
-    middle = {name: median(values) for name, values in times.items()}
-    over = middle["the image"] - min(middle.values())
+    medians = {name: median(values) for name, values in times.items()}
+    over_s = medians["the image"] - min(medians.values())
     with capsys.disabled():
         print(f"\nfrom docker run to the first request, median of {ROUNDS}:")  # noqa: T201
         for name in contenders:
-            print(f"  {name}: {middle[name]:.3f} s, best {min(times[name]):.3f} s")  # noqa: T201
-        print(f"  over the quickest that only makes a client: {over:.3f} s (limit {LIMIT_S})")  # noqa: T201
-    assert over <= LIMIT_S
+            print(f"  {name}: {medians[name]:.3f} s, best {min(times[name]):.3f} s")  # noqa: T201
+        print(f"  over the quickest that only makes a client: {over_s:.3f} s (limit {LIMIT_S})")  # noqa: T201
+    assert over_s <= LIMIT_S
 
 
 def _first_request_s(bedrock, words):
-    bedrock.seen.clear()
+    bedrock.requests.clear()
     started_s = time.monotonic()
     subprocess.run(
         [DOCKER, "run", "--rm", "--network=host", *HARDENED, *words],
         capture_output=True,
         check=True,
     )
-    return bedrock.seen[0].at_s - started_s
+    return bedrock.requests[0].at_s - started_s
