@@ -355,3 +355,38 @@ def test_the_table_fits_the_terminal(columns, folder, compared):
     assert f" {found['mean']:.2f}" in row
     shown = [one in head for one in ("less", "95 %", "p (Holm)", "could see")]
     assert shown == [True, columns > 40 or shown[1], columns > 40, columns > 40]
+
+
+def test_a_run_that_several_arguments_name_counts_once(folder, again, tmp_path):
+    shutil.copytree(folder / "curated", tmp_path / "copy" / "curated")
+    once, twice = (
+        run("compare", *words).document for words in ([folder], [folder, folder, tmp_path / "copy"])
+    )
+    assert twice == once
+
+
+def test_runs_of_different_values_of_an_axis_are_no_repeats_and_no_pairs(tmp_path):
+    words = ("--models", STEADY, DRIFT, "--scenarios", *SCENARIOS[:2], "--temperatures", "0", "1")
+    printed = sweep(*words, "--turns", "2", "--seed", "7", "-q", folder=tmp_path).document
+    runs = curated(tmp_path)
+    lost = {
+        run_id
+        for run_id, document in runs.items()
+        if (document["model"], document["inputs"]["temperature"]) in ((STEADY, 0), (DRIFT, 1))
+    }
+    (begun,) = tmp_path.glob("sweeps/*/sweep.json")
+    plan = json.loads(begun.read_text())
+    document = run("compare", str(tmp_path)).document
+    (pair,) = document["pairs"]
+    for run_id in lost:
+        (tmp_path / "curated" / "runs" / f"{run_id}.json").unlink()
+    (left,) = run("compare", str(tmp_path)).document["pairs"]
+
+    assert plan["axes"] == printed["axes"]
+    assert plan["repeats"] == 1
+    assert [one["metrics"]["overall_score"]["variance"] for one in document["contenders"]] == [
+        None,
+        None,
+    ]
+    assert (pair["n_pairs"], pair["n_unpaired"]) == (4, 0)
+    assert (left["n_pairs"], left["n_unpaired"]) == (0, 4)

@@ -142,8 +142,10 @@ def _variance(runs: Sequence[RunFigures], metric: str, split: Split) -> Variance
     if components is None:
         return None
     judged = [run.judge_variance.get(metric) for run in runs if run.metrics.get(metric) is not None]
-    known = [variance for variance in judged if variance is not None]
-    judge = fsum(known) / len(known) if known and len(known) == len(judged) else None
+    variances = [variance for variance in judged if variance is not None]
+    judge = (
+        fsum(variances) / len(variances) if variances and len(variances) == len(judged) else None
+    )
     return Variance(
         sample=round(components.between, FIGURE_PLACES),
         repeat=round(max(0.0, components.within - (judge or 0.0)), FIGURE_PLACES),
@@ -225,14 +227,14 @@ def _is_constant(mean: Clustered, p: float | None) -> bool:
 
 def correct_for_all(pairs: Sequence[ComparedPair]) -> list[ComparedPair]:
     """Each p corrected by Holm's method for all metrics and pairs."""
-    known = [
+    p_values = [
         (n, metric, difference.p)
         for n, pair in enumerate(pairs)
         for metric, difference in pair.differences.items()
         if difference.p is not None
     ]
     corrected = [dict(pair.differences) for pair in pairs]
-    for (n, metric, _), p in zip(known, holm([p for *_, p in known]), strict=True):
+    for (n, metric, _), p in zip(p_values, holm([p for *_, p in p_values]), strict=True):
         corrected[n][metric] = replace(corrected[n][metric], p_holm=p, tied=p > ALPHA)
     return [
         replace(pair, differences=differences)
@@ -302,13 +304,13 @@ def rank(mean: float | None, primary: PrimaryMetric) -> tuple[bool, float]:
 
 def usage_total(usages: Iterable[ActorUsage]) -> ActorUsage:
     """The sums; null where a number is unknown."""
-    known = [*usages]
+    used = [*usages]
     tokens = {
-        name: _sum([getattr(usage, name) for usage in known]) for name in Tokens.__struct_fields__
+        name: _sum([getattr(usage, name) for usage in used]) for name in Tokens.__struct_fields__
     }
     return ActorUsage(
-        calls=sum(usage.calls for usage in known),
-        attempts=sum(usage.attempts for usage in known),
+        calls=sum(usage.calls for usage in used),
+        attempts=sum(usage.attempts for usage in used),
         **tokens,
     )
 

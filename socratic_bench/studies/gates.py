@@ -66,11 +66,11 @@ def misnamed(minima: Iterable[Minimum], benchmark: Benchmark) -> Iterator[Proble
     """Minima of metrics that do not exist. Metrics that are known only once items are read pass."""
     if benchmark.parts.has_item_metrics:
         return
-    known = {metric.name: metric for metric in benchmark.metrics}
-    times = [metric.name for metric in known.values() if metric.censored_by]
+    metrics = {metric.name: metric for metric in benchmark.metrics}
+    times = [metric.name for metric in metrics.values() if metric.censored_by]
     for gate in minima:
-        if gate.metric not in known:
-            yield Problem.of(UNKNOWN, metric=gate.metric, known=", ".join(known))
+        if gate.metric not in metrics:
+            yield Problem.of(UNKNOWN, metric=gate.metric, known=", ".join(metrics))
         elif gate.figure != "mean" and gate.metric not in times:
             named = {"word": gate.word, "metric": gate.metric, "figure": gate.figure}
             yield Problem.of(NO_TIME, times=" and ".join(times) or "None", **named)
@@ -112,9 +112,9 @@ class Feasibility(Struct, kw_only=True):
 
     def problems(self, minima: Iterable[Minimum], benchmark: Benchmark) -> Iterator[Problem]:
         """Why figures that have a minimum will be unknown."""
-        known = {metric.name: metric for metric in benchmark.metrics}
+        metrics = {metric.name: metric for metric in benchmark.metrics}
         for gate in minima:
-            metric, named = known.get(gate.metric), {"word": gate.word, "metric": gate.metric}
+            metric, named = metrics.get(gate.metric), {"word": gate.word, "metric": gate.metric}
             n = sum(n_parts.get(gate.metric, 1) for n_parts in self.n_parts.values())
             least = self._least(gate, metric)
             if not self.is_judged and metric and metric.needs_turns != 0:

@@ -193,21 +193,21 @@ def differing_conditions(groups: Sequence[Group]) -> dict[str, dict[str, list[An
         path for group in groups for run in group.runs for path in run.conditions
     ):
         values = {group.name: _values(group, path) for group in groups}
-        if len({repr(known) for known in values.values() if known}) > 1:
+        if len({repr(group_values) for group_values in values.values() if group_values}) > 1:
             unlike[path] = values
     return unlike
 
 
 def _values(group: Group, path: str) -> list[Any]:
-    known = {run.conditions[path] for run in group.runs if path in run.conditions}
-    return sorted(known, key=repr)
+    distinct = {run.conditions[path] for run in group.runs if path in run.conditions}
+    return sorted(distinct, key=repr)
 
 
 def conditions_text(values: Mapping[str, Sequence[Any]]) -> str:
     """The values of a condition in words, group by group."""
     return "; ".join(
-        f"{', '.join(map(_value_text, known)) or 'none'} of {name}"
-        for name, known in values.items()
+        f"{', '.join(map(_value_text, group_values)) or 'none'} of {name}"
+        for name, group_values in values.items()
     )
 
 

@@ -74,10 +74,10 @@ def read_runs(
     failed: dict[str, FailedCell] = {}
     for argument in dict.fromkeys(arguments):
         with mistakes:
-            found = find_runs(argument, region)
-            for row in found.failed:
+            argument_runs = find_runs(argument, region)
+            for row in argument_runs.failed:
                 failed.setdefault(row.run_id, FailedCell(argument, row))
-            for run in found.runs:
+            for run in argument_runs.runs:
                 with mistakes:
                     runs.append((argument, run, read_document(run.body, run.name)))
     unique: dict[str, tuple[str, FoundRun, Document]] = {}
@@ -139,7 +139,7 @@ def _read_row(
     benchmark = benchmark_of(document, run.name)
     validate_run(document, benchmark, run.name)
     if judging:
-        document = judged_by(judging, run, document, region)
+        document = with_judging(judging, run, document, region)
     files: Files = {}
     if has_files:
         files = _read_files(run.store or folder_of(document), document, benchmark, judging)
@@ -169,7 +169,9 @@ def _read_folder(store: ListedStore, folder: str, beginning: str) -> Iterator[tu
             yield key.removeprefix(folder), values
 
 
-def judged_by(name: str, run: FoundRun, document: Document, region: Callable[[], str]) -> Document:
+def with_judging(
+    name: str, run: FoundRun, document: Document, region: Callable[[], str]
+) -> Document:
     """The document of a run with the verdicts, and so the figures, of the judging `name`.
 
     Raises `UsageError` if the run has no such judging, and `ArtifactError` for a store.
@@ -183,8 +185,8 @@ def judged_by(name: str, run: FoundRun, document: Document, region: Callable[[],
     body = store.get(key)
     if body is None:
         names = ", ".join(sorted(store.folders(RunKeys(run_id).judgings())))
-        others = f"; it has {names}" if names else ", and no other"
-        raise UsageError([f"{run.name} has no judging {name}{others}."])
+        hint = f"; it has {names}" if names else ", and no other"
+        raise UsageError([f"{run.name} has no judging {name}{hint}."])
     judging = read(body, dict[str, Any], key)
     validate_run(judging, benchmark, key)
     return overlaid(document, judging, benchmark)
@@ -193,13 +195,13 @@ def judged_by(name: str, run: FoundRun, document: Document, region: Callable[[],
 def overlaid(document: Document, judging: Document, benchmark: Benchmark) -> Document:
     """A run's document with everything that follows from verdicts replaced by a judging's."""
     actors = {actor.name for actor in benchmark.parts.actors}  # the keys of actors are the run's
-    kept = {*_KEYS_OF_RUN, *actors}
+    run_keys = {*_KEYS_OF_RUN, *actors}
     verdicts = {entry["turn"]: entry for entry in judging["turns"]}
     flat_scores = {name for entry in judging["turns"] for name in entry.get("scores") or ()}
     replaced = {*_KEYS_OF_VERDICTS, *flat_scores}
     return {
         **document,
-        **{key: value for key, value in judging.items() if key not in kept},
+        **{key: value for key, value in judging.items() if key not in run_keys},
         "inputs": {
             **(document.get("inputs") or {}),
             **_subset(judging.get("inputs") or {}, _INPUTS_OF_VERDICTS),

@@ -297,19 +297,21 @@ def _turn_variances(document: Document, score: str, n_samples: int) -> Iterator[
 
 def _turn_row(entry: Document, document: Document, benchmark: Benchmark, files: Files) -> TurnRow:
     file_name = f"{entry['turn']:03d}.json"
-    own = [key for key in benchmark.parts.turn.__struct_encode_fields__ if key in entry]
-    said = benchmark.views.said
+    own_keys = [key for key in benchmark.parts.turn.__struct_encode_fields__ if key in entry]
+    prompt_key = benchmark.views.said
     request = (entry.get("latency") or {}).get(benchmark.parts.tested) or {}
     return TurnRow(
         turn=entry["turn"],
-        said=entry.get(said) if said else _prompt(files.get(f"turn_{file_name}", {}), benchmark),
+        said=entry.get(prompt_key)
+        if prompt_key
+        else _prompt(files.get(f"turn_{file_name}", {}), benchmark),
         reply=entry["question"],
         score=entry["score"],
         scores=entry.get("scores") or {},
         events=entry.get("events"),
         quotes=entry.get("quotes"),
         heuristics=entry.get("heuristics") or {},
-        own={key: entry[key] for key in own if key != said},
+        own={key: entry[key] for key in own_keys if key != prompt_key},
         unjudged_reason=entry.get("unjudged_reason"),
         is_replayed=bool(entry.get("replayed")),
         outcome=entry.get("outcome") or "answered",
@@ -347,10 +349,10 @@ def _verdict_rows(
 
 def _verdict_row(verdict: Document, juror: str) -> VerdictRow:
     scores = verdict.get("scores") or {}
-    known = [score for score in scores.values() if score is not None]
+    points = [score for score in scores.values() if score is not None]
     return VerdictRow(
         juror=juror,
-        score=sum(known) if known and len(known) == len(scores) else None,
+        score=sum(points) if points and len(points) == len(scores) else None,
         scores=scores,
         rationale=verdict.get("rationale") or {},
         events=verdict.get("events"),

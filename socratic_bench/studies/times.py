@@ -47,9 +47,9 @@ def common_horizon(groups: Iterable[TimeClusters]) -> float:
     """The horizon of every group that is compared: the longest time up to which all curves are
     known. A curve that is at 0 stays there, and is known for ever.
     """
-    known = [clusters for clusters in groups if clusters]
-    ends = [inf if _is_at_0(clusters) else longest(clusters) for clusters in known]
-    return min(ends) if min(ends) < inf else max(map(longest, known))
+    curves = [clusters for clusters in groups if clusters]
+    ends = [inf if _is_at_0(clusters) else longest(clusters) for clusters in curves]
+    return min(ends) if min(ends) < inf else max(map(longest, curves))
 
 
 def _is_at_0(clusters: TimeClusters) -> bool:

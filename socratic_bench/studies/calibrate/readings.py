@@ -18,7 +18,7 @@ from socratic_bench.documents.encoding import reason
 from socratic_bench.errors import Mistakes, Problem, UsageError, Words
 from socratic_bench.studies.calibrate.labels import LabelledTurn
 from socratic_bench.studies.places import find_runs
-from socratic_bench.studies.reading import judged_by
+from socratic_bench.studies.reading import with_judging
 from socratic_bench.studies.rows import benchmark_of, read_document, validate_run
 from socratic_bench.turns import Judged, Rubric, Unscored, Verdict
 
@@ -320,7 +320,7 @@ def read_runs(
                 document = read_document(stored.body, stored.name)
                 validate_run(document, benchmark_of(document, stored.name), stored.name)
                 if judging:
-                    document = judged_by(judging, stored, document, region)
+                    document = with_judging(judging, stored, document, region)
                 run = _judged_run(document, stored.name)
                 found.setdefault(run.run_id, run)
     if mistakes.sentences:

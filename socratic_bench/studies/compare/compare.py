@@ -107,11 +107,11 @@ def _mistakes(request: ComparisonRequest, benchmark: Benchmark | None) -> Iterat
         yield UsageError(["A gate on a limit of an interval needs scipy."], hint=NO_INTERVALS)
     if benchmark is None:
         return
-    known = [metric.name for metric in benchmark.metrics]
-    if unknown := [name for name in _metric_names(request, benchmark) if name not in known]:
+    names = [metric.name for metric in benchmark.metrics]
+    if unknown := [name for name in _metric_names(request, benchmark) if name not in names]:
         yield UsageError(
             [f"{name} is no metric of {benchmark.name}." for name in unknown],
-            hint=f"There is {', '.join(known)}.",
+            hint=f"There is {', '.join(names)}.",
         )
     elif problems := [*misnamed(request.minima, benchmark)]:
         yield UsageError(problems)
@@ -129,8 +129,8 @@ def _too_few(
 
 
 def _metrics(request: ComparisonRequest, benchmark: Benchmark) -> list[MetricInfo]:
-    known = {metric.name: metric for metric in benchmark.metrics}
-    return [known[name] for name in _metric_names(request, benchmark)]
+    by_name = {metric.name: metric for metric in benchmark.metrics}
+    return [by_name[name] for name in _metric_names(request, benchmark)]
 
 
 def _metric_names(request: ComparisonRequest, benchmark: Benchmark) -> dict[str, None]:

@@ -111,7 +111,9 @@ def document_of(comparison: Comparison, call: Callable[[str], str] = str) -> Com
         pairs=pairs,
         tied=_tied(pairs, primary.name),
         conditions=[
-            Condition(name=path, values={name: [*known] for name, known in values.items()})
+            Condition(
+                name=path, values={name: [*group_values] for name, group_values in values.items()}
+            )
             for path, values in comparison.unlike.items()
         ],
         gates=drops,
@@ -229,10 +231,10 @@ def _minimum_gates(
 
 
 def _tied(pairs: Sequence[ComparedPair], metric: str) -> list[list[str]] | None:
-    known = [pair for pair in pairs if pair.differences[metric].tied is not None]
-    if not known:
+    tested = [pair for pair in pairs if pair.differences[metric].tied is not None]
+    if not tested:
         return None
-    return [[pair.first, pair.second] for pair in known if pair.differences[metric].tied]
+    return [[pair.first, pair.second] for pair in tested if pair.differences[metric].tied]
 
 
 def _notices_on_pairs(

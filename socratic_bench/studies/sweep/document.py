@@ -169,7 +169,7 @@ def _groups_of_axis(
         for name in times
         if any(groups := [times_by_cluster(runs, name, design) for runs in completed.values()])
     }
-    found = [
+    unordered = [
         _group(
             value,
             ended[value],
@@ -179,7 +179,7 @@ def _groups_of_axis(
         )
         for value, members in cells.items()
     ]
-    return sorted(found, key=lambda group: rank(_mean(group, primary), primary))
+    return sorted(unordered, key=lambda group: rank(_mean(group, primary), primary))
 
 
 def _mean(group: Group, primary: PrimaryMetric) -> float | None:

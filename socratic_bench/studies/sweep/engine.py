@@ -62,7 +62,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
 
     @property
     def n_ended(self) -> int:
-        return sum(one.n_done + one.n_failed for one in self.models)
+        return sum(model.n_done + model.n_failed for model in self.models)
 
 
 class SweepState:
@@ -124,7 +124,7 @@ class SweepState:
             elapsed_s = now_s - self._began_s
             lately_s = min(elapsed_s, LATELY_S)
             models = tuple(self._models.values())
-            n_left = self._n_cells - sum(one.n_done + one.n_failed for one in models)
+            n_left = self._n_cells - sum(model.n_done + model.n_failed for model in models)
             return Snapshot(
                 elapsed_s=elapsed_s,
                 n_cells=self._n_cells,
@@ -139,8 +139,8 @@ class SweepState:
         is_complete = row.status == "completed"
         self._count(row.model, n_done=is_complete, n_failed=not is_complete)
         was = self._models[row.model]
-        known = was.cost_usd is not None and row.cost_usd is not None
-        cost_usd = (was.cost_usd or 0.0) + (row.cost_usd or 0.0) if known else None
+        is_cost_known = was.cost_usd is not None and row.cost_usd is not None
+        cost_usd = (was.cost_usd or 0.0) + (row.cost_usd or 0.0) if is_cost_known else None
         self._models[row.model] = replace(was, cost_usd=cost_usd)
 
     def _count(self, model: str, **more: int) -> None:
@@ -289,20 +289,22 @@ def _row(
     cost, times = document["cost"], document["timestamps"]
     total = cost and cost["total"]
     values = document["metrics"]
-    known = {one.name: metric_at(one.name, values) for one in infos}
-    timed = [one for one in infos if one.censored_by]
+    known_metrics = {metric.name: metric_at(metric.name, values) for metric in infos}
+    timed = [metric for metric in infos if metric.censored_by]
     return convert(
         {
             "cell": cell.key,
             "axes": dict(cell.values),
             "repeat": cell.repeat,
             "exit_code": exit_code,
-            "metrics": known,
-            "censored": [one.name for one in timed if metric_at(one.censored_by or "", values)],
+            "metrics": known_metrics,
+            "censored": [
+                metric.name for metric in timed if metric_at(metric.censored_by or "", values)
+            ],
             "judge_variance": judge_variances(document, views),
             "exposures": views.exposures(document),
             "parts": views.parts(document),
-            "votes": [one["votes"]["scores"] for one in document["turns"] if one.get("votes")]
+            "votes": [turn["votes"]["scores"] for turn in document["turns"] if turn.get("votes")]
             or None,
             "usage": document["usage"]["total"],
             "cost_usd": total and total["total_usd"],

@@ -40,7 +40,7 @@ from socratic_bench.storage.stores import ListedStores
 from socratic_bench.studies.index import CellIndex
 from socratic_bench.studies.sweep.grid import MODEL, Cell
 from socratic_bench.studies.sweep.request import SweepRequest
-from socratic_bench.studies.sweep.resume import begun_earlier, left
+from socratic_bench.studies.sweep.resume import cells_to_play, find_sweep
 from socratic_bench.studies.sweep.settings import SweepSettings
 from socratic_bench.types import EndReason, Json, Role
 
@@ -92,7 +92,7 @@ class Kind(Struct, frozen=True, kw_only=True):
         return self.by_length["likely"]
 
 
-def reckon(values: Mapping[str, Json], n: int, plan: Plan, forecast: Forecast) -> Kind:
+def kind_of_cells(values: Mapping[str, Json], n: int, plan: Plan, forecast: Forecast) -> Kind:
     """The cells of a plan, as they are forecast."""
     billing = Billing.of(plan.config, plan.benchmark.parts, plan.models, plan.prices)
     likely = forecast.expected["likely"]
@@ -101,20 +101,20 @@ def reckon(values: Mapping[str, Json], n: int, plan: Plan, forecast: Forecast) -
         n=n,
         model=plan.config.model,
         by_length={
-            length: _reckoned(billing, expected) for length, expected in forecast.expected.items()
+            length: _totals(billing, expected) for length, expected in forecast.expected.items()
         },
         at_flex_usd=_at_flex(plan, likely),
         refusal=likely.refusal,
     )
 
 
-def _reckoned(billing: Billing, expected: Expectation) -> ForecastTotals:
+def _totals(billing: Billing, expected: Expectation) -> ForecastTotals:
     tallies = expected.tallies
     entry = CostEntry.of(billing, tallies)
     roles = entry.roles if entry else {}
     costs = {role: cost.total_usd for role, cost in roles.items() if cost is not None}
     return ForecastTotals(
-        usage={role: CallUsage.of_all([one]) for role, one in tallies.items()},
+        usage={role: CallUsage.of_all([tally]) for role, tally in tallies.items()},
         costs={role: costs.get(role) for role in (*tallies, TOTAL)},
         by_model={
             role: {model: cost.total_usd if cost else None for model, cost in made.items()}
@@ -149,7 +149,7 @@ def _at_flex(plan: Plan, expected: Expectation) -> Usd:
         role_cost(
             billing,
             role,
-            [replace(one, served_tier=None) if role == tested else one for one in calls],
+            [replace(call, served_tier=None) if role == tested else call for call in calls],
         )
         for role, calls in expected.calls.items()
     ]
@@ -176,28 +176,28 @@ def sum_by_model(kinds: Sequence[Kind], role: Role) -> dict[str, Usd]:
 
 def sum_usage(usages: Iterable[tuple[CallUsage, int]]) -> CallUsage:
     """The sums, each usage so many times; `None` where a number is not known."""
-    found = [*usages]
+    pairs = [*usages]
 
     def total(name: str) -> int | None:
-        numbers: list[int | None] = [getattr(usage, name) for usage, _ in found]
+        numbers: list[int | None] = [getattr(usage, name) for usage, _ in pairs]
         if None in numbers:
             return None
-        return sum((number or 0) * n for number, (_, n) in zip(numbers, found, strict=True))
+        return sum((number or 0) * n for number, (_, n) in zip(numbers, pairs, strict=True))
 
     tokens = {name: total(name) for name in CallUsage.__struct_fields__ if name != "calls"}
-    return CallUsage(calls=sum(usage.calls * n for usage, n in found), **tokens)
+    return CallUsage(calls=sum(usage.calls * n for usage, n in pairs), **tokens)
 
 
 def sum_loads(kinds: Sequence[Kind], length: Length) -> dict[Place, Load]:
     """What each model is sent by all cells."""
-    found: dict[Place, Load] = {}
+    total_loads: dict[Place, Load] = {}
     for kind in kinds:
         for place, load in kind.by_length[length].loads.items():
-            so_far = found.get(place, Load())
-            found[place] = Load(
+            so_far = total_loads.get(place, Load())
+            total_loads[place] = Load(
                 so_far.requests + load.requests * kind.n, so_far.tokens + load.tokens * kind.n
             )
-    return found
+    return total_loads
 
 
 # How long a sweep is expected to take: the longest of what its cells wait for.
@@ -223,9 +223,9 @@ class Timing(Struct, frozen=True, kw_only=True):
         longest = [kind.by_length[length].duration_s for kind in self.kinds]
         bounds: dict[BoundBy, float] = {
             "longest_cell": max(longest, default=0.0),
-            "max_connections": max(self._played_s(length), self._under_way_s(length)),
+            "max_connections": max(self._last_end_s(length), self._requests_s(length)),
             "process": n_calls / CALLS_PER_S,
-            "targets": max((one for one in at_targets if one is not None), default=0.0),
+            "targets": max((seconds for seconds in at_targets if seconds is not None), default=0.0),
         }
         bound_by = max(bounds, key=lambda name: bounds[name])
         return bounds[bound_by], bound_by
@@ -242,23 +242,23 @@ class Timing(Struct, frozen=True, kw_only=True):
         """
         target = self.target(place)
         tpm = target.tokens_per_minute
-        found = []
+        waits_s = []
         if target.requests_per_minute:
-            found.append((load.requests - 1) * target.spacing_s - target.burst_s)
+            waits_s.append((load.requests - 1) * target.spacing_s - target.burst_s)
         if tpm:
-            found.append((load.tokens / tpm - 1) * MINUTE_S)
-        return max(0.0, *found) if found else None
+            waits_s.append((load.tokens / tpm - 1) * MINUTE_S)
+        return max(0.0, *waits_s) if waits_s else None
 
-    def _played_s(self, length: Length) -> float:
+    def _last_end_s(self, length: Length) -> float:
         """When the last cell ends, if each begins as soon as one before it has left its place."""
-        seconds_of = {key(one.values): one.by_length[length].duration_s for one in self.kinds}
+        seconds_of = {key(kind.values): kind.by_length[length].duration_s for kind in self.kinds}
         free_at = [0.0] * min(self.settings.max_connections, len(self.cells) or 1)
         for cell in self.cells:
             begun_s = heapq.heappop(free_at)
             heapq.heappush(free_at, begun_s + seconds_of[key(cell.values)])
         return max(free_at)
 
-    def _under_way_s(self, length: Length) -> float:
+    def _requests_s(self, length: Length) -> float:
         """How long so many requests at once take for all of them."""
         under_way_s = sum(kind.by_length[length].requests_s * kind.n for kind in self.kinds)
         return under_way_s / self.settings.max_connections
@@ -273,7 +273,7 @@ def key(values: Mapping[str, Json]) -> str:
 
 
 def forecast_sweep(
-    asked: SweepRequest,
+    request: SweepRequest,
     call: Callable[[str], str] = str,
     sleep: Callable[[float], None] = time.sleep,
 ) -> SweepDryRun:
@@ -283,14 +283,14 @@ def forecast_sweep(
     earlier part of the sweep cannot be read.
     """
     forecaster = Forecaster()
-    forecaster.check_stores(asked.grid.base)
-    seed, rows = _earlier(asked, sleep)
-    grid = replace(asked.grid, base=replace(asked.grid.base, seed=seed))
+    forecaster.check_stores(request.grid.base)
+    seed, rows = _earlier(request, sleep)
+    grid = replace(request.grid, base=replace(request.grid.base, seed=seed))
     all_cells = grid.cells()
-    cells = left(all_cells, rows, asked.settings)[: asked.settings.limit]
+    cells = cells_to_play(all_cells, rows, request.settings)[: request.settings.limit]
     ended = [rows[cell.key] for cell in all_cells if cell.key in rows]
     spent_usd = sum(row.cost_usd or 0.0 for row in ended)
-    sweep = _SweepForecast(replace(asked, grid=grid), cells, forecaster, spent_usd)
+    sweep = _SweepForecast(replace(request, grid=grid), cells, forecaster, spent_usd)
     for kind in sweep.kinds:
         if kind.refusal:
             kind.refusal.call_settings(call)
@@ -298,13 +298,13 @@ def forecast_sweep(
 
 
 def _earlier(
-    asked: SweepRequest, sleep: Callable[[float], None]
+    request: SweepRequest, sleep: Callable[[float], None]
 ) -> tuple[int, Mapping[str, CellRow]]:
     """The seed of the sweep that is gone on with, and how its cells ended; else a seed."""
-    seed, grid = asked.grid.base.seed, asked.grid
-    if asked.settings.resume:
+    seed, grid = request.grid.base.seed, request.grid
+    if request.settings.resume:
         stores = ListedStores(grid.base, sleep).all
-        if begun := begun_earlier(grid, stores):
+        if begun := find_sweep(grid, stores):
             indices = [CellIndex(store, begun.sweep_id, lambda _: None) for store in stores]
             return begun.seed, {key: row for index in indices for key, row in index.rows().items()}
     return (draw_seed() if seed is None else seed), {}
@@ -314,16 +314,16 @@ class _SweepForecast:
     """A sweep of which these cells are forecast; others have cost `spent_usd`."""
 
     def __init__(
-        self, asked: SweepRequest, cells: Sequence[Cell], forecaster: Forecaster, spent_usd: float
+        self, request: SweepRequest, cells: Sequence[Cell], forecaster: Forecaster, spent_usd: float
     ) -> None:
-        self._asked = asked
+        self._asked = request
         self._cells = cells
         self._spent_usd = spent_usd
         self._forecaster = forecaster
-        self._base = asked.grid.base
+        self._base = request.grid.base
         self.kinds, self._cached_usd = self._forecast()
         self._timing = Timing(
-            cells=cells, kinds=self.kinds, settings=asked.settings, targets=asked.targets()
+            cells=cells, kinds=self.kinds, settings=request.settings, targets=request.targets()
         )
 
     def _forecast(self) -> tuple[list[Kind], Usd]:
@@ -333,12 +333,12 @@ class _SweepForecast:
         cached: list[tuple[Usd, int]] = []
         for cells in _by_kind(self._cells).values():
             plan = prepare(self._asked.grid.config(cells[0]), price_tables=tables)
-            found = [*self._of_kind(cells[0].values, len(cells), plan)]
-            kinds += found
+            kinds_of_plan = [*self._of_kind(cells[0].values, len(cells), plan)]
+            kinds += kinds_of_plan
             if not self._base.prompt_cache:
                 with_caching = replace(plan, config=replace(plan.config, prompt_cache=True))
-                found = [*self._of_kind(cells[0].values, len(cells), with_caching)]
-            cached += [(kind.likely.costs[TOTAL], kind.n) for kind in found]
+                kinds_of_plan = [*self._of_kind(cells[0].values, len(cells), with_caching)]
+            cached += [(kind.likely.costs[TOTAL], kind.n) for kind in kinds_of_plan]
         return kinds, sum_usd(cached)
 
     def _of_kind(self, values: Mapping[str, Json], n: int, plan: Plan) -> Iterator[Kind]:
@@ -346,9 +346,9 @@ class _SweepForecast:
         n_prefixes = self._forecaster.n_prefixes
         first = self._forecaster.forecast(plan)
         if n > 1 and self._forecaster.n_prefixes > n_prefixes:
-            yield reckon(values, 1, plan, first)
+            yield kind_of_cells(values, 1, plan, first)
             first, n = self._forecaster.forecast(plan), n - 1
-        yield reckon(values, n, plan, first)
+        yield kind_of_cells(values, n, plan, first)
 
     def document(self) -> SweepDryRun:
         kinds, grid = self.kinds, self._asked.grid
@@ -382,7 +382,7 @@ class _SweepForecast:
             models=[*self._paces()],
             caching=CachingSaves(
                 with_usd=self._cached_usd,
-                without_usd=sum_usd((one.likely.without_caching_usd, one.n) for one in kinds),
+                without_usd=sum_usd((kind.likely.without_caching_usd, kind.n) for kind in kinds),
             ),
             flex=_flex(kinds),
             budget=budget,
@@ -482,10 +482,10 @@ class _SweepForecast:
 
 def _by_kind(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
     """The cells that differ in their repeat alone, in their order."""
-    found: dict[str, list[Cell]] = {}
+    cells_by_kind: dict[str, list[Cell]] = {}
     for cell in cells:
-        found.setdefault(key(cell.values), []).append(cell)
-    return found
+        cells_by_kind.setdefault(key(cell.values), []).append(cell)
+    return cells_by_kind
 
 
 def _total_usd(length: Length, kinds: Sequence[Kind]) -> Usd:
@@ -494,12 +494,12 @@ def _total_usd(length: Length, kinds: Sequence[Kind]) -> Usd:
 
 def _flex(kinds: Sequence[Kind]) -> FlexSaves:
     priced = [kind for kind in kinds if kind.at_flex_usd is not None]
-    rest = [kind for kind in kinds if kind.at_flex_usd is None]
+    unpriced = [kind for kind in kinds if kind.at_flex_usd is None]
     amounts = [(kind.at_flex_usd, kind.n) for kind in priced]
-    amounts += [(kind.likely.costs[TOTAL], kind.n) for kind in rest]
+    amounts += [(kind.likely.costs[TOTAL], kind.n) for kind in unpriced]
     return FlexSaves(
         cost_usd=sum_usd(amounts) if priced else None,
-        unpriced=[*dict.fromkeys(kind.model for kind in rest)],
+        unpriced=[*dict.fromkeys(kind.model for kind in unpriced)],
     )
 
 

@@ -74,17 +74,21 @@ class Grid(Struct, frozen=True, kw_only=True):
 
     def config(self, cell: Cell) -> RunConfig:
         """The run that a cell is. Bounds of time and money are the sweep's own."""
-        own = self.by_model.get(cell.model, {})
+        model_settings = self.by_model.get(cell.model, {})
         values = {name: value for name, value in cell.values.items() if name in self._axis_names}
         return replace(
-            self.base, **{**own, **values}, seed=cell.seed, deadline_s=None, max_cost_usd=None
+            self.base,
+            **{**model_settings, **values},
+            seed=cell.seed,
+            deadline_s=None,
+            max_cost_usd=None,
         )
 
     def identity(self) -> str:
         """32 hexadecimal digits of what all cells have in common: a sweep with the same may have
         other cells, and goes on with these.
         """
-        return sha256(_told({**self._common(), "seed": self.base.seed})).hexdigest()[:32]
+        return sha256(_identity_bytes({**self._common(), "seed": self.base.seed})).hexdigest()[:32]
 
     def distinct(self) -> Iterator[Cell]:
         """A cell of each kind: repeats differ in their seeds alone."""
@@ -111,11 +115,11 @@ class Grid(Struct, frozen=True, kw_only=True):
         return tuple(axis.name for axis in self.axes)
 
     def _in_order(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
-        others = [axis for axis in self.axes if axis.name != MODEL]
-        samples = [axis for axis in others if axis.name in self.sample_axes]
-        rest = [axis for axis in others if axis not in samples]
-        names = [axis.name for axis in (*samples, *rest)]
-        combinations = [*product(*(axis.values for axis in (*samples, *rest)))]
+        axes = [axis for axis in self.axes if axis.name != MODEL]
+        samples = [axis for axis in axes if axis.name in self.sample_axes]
+        treatments = [axis for axis in axes if axis not in samples]
+        names = [axis.name for axis in (*samples, *treatments)]
+        combinations = [*product(*(axis.values for axis in (*samples, *treatments)))]
         for repeat in range(1, self.repeats + 1):
             for n, values in enumerate(combinations):
                 first = (n + repeat - 1) % len(self.models)
@@ -123,50 +127,59 @@ class Grid(Struct, frozen=True, kw_only=True):
                     yield repeat, {MODEL: model, **dict(zip(names, values, strict=True))}
 
     def _cell(self, common: Mapping[str, Json], values: Mapping[str, Any], repeat: int) -> Cell:
-        asked = {**self._lone_axes(), **values}
-        seed = self._seed(asked, repeat)
-        own = self.by_model.get(str(values[MODEL]), {})
-        tier = {name: value for name, value in own.items() if not _is_apart(_declared(name))}
-        told = _told({"common": dict(common), "asked": {**asked, **tier}, "seed": seed})
-        key = sha256(told).hexdigest()[:KEY_DIGITS]
+        settings = {**self._lone_axes(), **values}
+        seed = self._seed(settings, repeat)
+        model_settings = self.by_model.get(str(values[MODEL]), {})
+        tier = {
+            name: value for name, value in model_settings.items() if not _is_apart(_declared(name))
+        }
+        identity = _identity_bytes(
+            {"common": dict(common), "asked": {**settings, **tier}, "seed": seed}
+        )
+        key = sha256(identity).hexdigest()[:KEY_DIGITS]
         return Cell(key=key, values=values, repeat=repeat, seed=seed)
 
     def _lone_axes(self) -> dict[str, Json]:
         """What could be an axis, and has one value here: a sweep with more values of it has the
         same cells. Where requests go to counts only where it is compared.
         """
-        could = (one for one in axis_settings() if not _is_apart(one))
-        return {one.name: getattr(self.base, one.name) for one in could}
+        could = (field for field in axis_settings() if not _is_apart(field))
+        return {field.name: getattr(self.base, field.name) for field in could}
 
-    def _seed(self, asked: Mapping[str, Json], repeat: int) -> int:
+    def _seed(self, settings: Mapping[str, Json], repeat: int) -> int:
         """It follows from base seed, sample and repeat alone, so that all models, temperatures and
         tiers are asked the same.
         """
-        sample = {name: asked[name] for name in asked if _declared(name).setting.is_sample}
-        told = _told({"seed": self.base.seed, "sample": sample, "repeat": repeat})
-        return int.from_bytes(sha256(told).digest()[:SEED_BYTES])
+        sample = {name: settings[name] for name in settings if _declared(name).setting.is_sample}
+        identity = _identity_bytes({"seed": self.base.seed, "sample": sample, "repeat": repeat})
+        return int.from_bytes(sha256(identity).digest()[:SEED_BYTES])
 
     def _common(self) -> dict[str, Json]:
         """What every cell is asked for alike; of files their contents, wherever they lie."""
         stored = to_stored(self.base)
-        told: dict[str, Json] = {}
-        for one in table(RunConfig).values():
-            if one.name not in stored or one.setting.axis or one.name == "seed" or _is_apart(one):
+        common: dict[str, Json] = {}
+        for field in table(RunConfig).values():
+            if (
+                field.name not in stored
+                or field.setting.axis
+                or field.name == "seed"
+                or _is_apart(field)
+            ):
                 continue
-            value = stored[one.name]
-            if one.setting.is_file and value is not None:
+            value = stored[field.name]
+            if field.setting.is_file and value is not None:
                 value = _digest(value)
-            if value != one.default:
-                told[one.name] = value
-        return told
+            if value != field.default:
+                common[field.name] = value
+        return common
 
 
 def axis_settings() -> Iterator[SettingField]:
     """The settings of a run that a sweep may give several values."""
-    return (one for one in table(RunConfig).values() if one.setting.axis)
+    return (field for field in table(RunConfig).values() if field.setting.axis)
 
 
-def _told(settings: Mapping[str, Json]) -> bytes:
+def _identity_bytes(settings: Mapping[str, Json]) -> bytes:
     """What a key, a seed or an identity is made of. Runs that are asked for a number which no
     document takes tell that it is out of its bounds.
     """
@@ -188,6 +201,6 @@ def _digest(path: str) -> str:
         return UNREADABLE
 
 
-def _is_apart(one: SettingField) -> bool:
-    setting = one.setting
-    return one.name in _APART or (setting.group in _APART_GROUPS and not setting.identity)
+def _is_apart(field: SettingField) -> bool:
+    setting = field.setting
+    return field.name in _APART or (setting.group in _APART_GROUPS and not setting.identity)

@@ -37,34 +37,34 @@ def is_number(value: Json) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def named(found: Mapping[str, Json], place: str = "") -> tuple[dict[str, Json], list[str]]:
+def by_key_name(values: Mapping[str, Json], place: str = "") -> tuple[dict[str, Json], list[str]]:
     """The values by the names of their keys, which may be written with hyphens, and a mistake for
     each key that is written in both ways.
     """
     words: dict[str, str] = {}
     mistakes = [
         f"{place}{word}: the same as {words[key_name(word)]}: keep one."
-        for word in found
+        for word in values
         if words.setdefault(key_name(word), word) != word
     ]
-    return {name: found[word] for name, word in words.items()}, mistakes
+    return {name: values[word] for name, word in words.items()}, mistakes
 
 
-def meant(word: str, known: Sequence[str]) -> Sequence[str]:
+def likely_keys(word: str, keys: Sequence[str]) -> Sequence[str]:
     """The keys that one which is not known may stand for."""
-    near = get_close_matches(word[:LONGEST_COMPARED], known, n=1)
-    return near or [name for name in known if word in name.split("_")]
+    near = get_close_matches(word[:LONGEST_COMPARED], keys, n=1)
+    return near or [name for name in keys if word in name.split("_")]
 
 
-def unknown(
-    word: str, known: Sequence[str], place: str = "", above: Iterable[str] = (), *, n_told: int
+def unknown_key(
+    word: str, keys: Sequence[str], place: str = "", above: Iterable[str] = (), *, n_told: int
 ) -> str:
     """The mistake of a key that is not known, or that belongs `above` the tables.
 
     What may have been meant is looked for only as long as not more mistakes are told than are
     shown.
     """
-    if near := meant(word, known if n_told < MOST_SHOWN else ()):
+    if near := likely_keys(word, keys if n_told < MOST_SHOWN else ()):
         return f"{place}{word}: unknown key; did you mean {' or '.join(near)}?"
     if _SECRET.search(word):
         return (
@@ -73,7 +73,7 @@ def unknown(
         )
     if word in above:
         return f"{place}{word}: belongs above the first table."
-    listed = f"there is {', '.join(known)}." if place else "see the schema sweep_plan."
+    listed = f"there is {', '.join(keys)}." if place else "see the schema sweep_plan."
     return f"{place}{word}: unknown key; {listed}"
 
 
@@ -92,22 +92,22 @@ class Models(Struct, frozen=True):
     mistakes: tuple[str, ...] = ()
 
 
-def read_models(found: Json, above: Iterable[str]) -> Models:
+def read_models(value: Json, above: Iterable[str]) -> Models:
     """The models of a plan, of which `above` are the keys beside them."""
-    if not isinstance(found, list) or not found:
-        said = "empty" if found == [] else kind_of(found)
+    if not isinstance(value, list) or not value:
+        problem = "empty" if value == [] else kind_of(value)
         form = f"a list of ids, or tables, each begun with [[{MODELS}]]"
-        return Models(mistakes=(f"{MODELS}: must be {form}, not {said}.",))
-    if len(found) > MOST_VALUES:
-        told = f"{MODELS}: {len(found)} are given; at most {MOST_VALUES} are taken."
-        return Models(mistakes=(told,))
+        return Models(mistakes=(f"{MODELS}: must be {form}, not {problem}.",))
+    if len(value) > MOST_VALUES:
+        mistake = f"{MODELS}: {len(value)} are given; at most {MOST_VALUES} are taken."
+        return Models(mistakes=(mistake,))
     mistakes: list[str] = []
     models: dict[str, ModelPlan] = {}
     items: dict[str, int] = {}
-    for item, row in enumerate(found, start=1):
+    for item, row in enumerate(value, start=1):
         place = f"{MODELS}, item {item}"
         table_of = {"id": row} if isinstance(row, str) else row
-        wrong, values = _looked_over(place, table_of, above, n_told=len(mistakes))
+        wrong, values = _check_model(place, table_of, above, n_told=len(mistakes))
         mistakes += wrong
         name = values.get("id")
         if isinstance(name, str) and items.setdefault(name, item) != item:
@@ -116,22 +116,22 @@ def read_models(found: Json, above: Iterable[str]) -> Models:
                 "service_tier, as lists, compare a model with itself."
             )
         elif not wrong:
-            one = convert(values, ModelPlan)
-            models[one.id] = one
+            model = convert(values, ModelPlan)
+            models[model.id] = model
     return Models(tuple(models.values()), tuple(items), tuple(mistakes))
 
 
-def _looked_over(
+def _check_model(
     place: str, row: Json, above: Iterable[str], *, n_told: int
 ) -> tuple[list[str], Mapping[str, Json]]:
     """Every mistake in one, and its values."""
     if not isinstance(row, dict):
         return [f"{place}: must be an id or a table, not {kind_of(row)}."], {}
-    known = ModelPlan.__struct_fields__
-    values, mistakes = named(row, f"{place}, ")
-    for word in [word for word in values if word not in known]:
+    keys = ModelPlan.__struct_fields__
+    values, mistakes = by_key_name(row, f"{place}, ")
+    for word in [word for word in values if word not in keys]:
         del values[word]
-        mistakes.append(unknown(word, known, f"{place}, ", above, n_told=n_told + len(mistakes)))
+        mistakes.append(unknown_key(word, keys, f"{place}, ", above, n_told=n_told + len(mistakes)))
     if "id" not in values:
         mistakes.append(f'{place}, id: missing; give the model as id = "ID".')
     mistakes += [*_in_settings(place, values), *_in_targets(place, values)]
@@ -151,21 +151,21 @@ def _in_settings(place: str, values: Mapping[str, Json]) -> Iterator[str]:
             del given[name]
     # Without a model, the others alone are looked at; offline, none needs a region.
     config = RunConfig(**{"model": "any", **given}, offline=True)
-    yield from (_placed(place, problem) for problem in config.problems())
+    yield from (_with_place(place, problem) for problem in config.problems())
 
 
-def _placed(place: str, problem: Problem) -> str:
+def _with_place(place: str, problem: Problem) -> str:
     """With the place of its setting, or that of the model if it names none."""
-    told = problem.render(lambda name: f"{place}, {_SETTINGS.get(name, name)}")
-    return told if problem.settings else f"{place}: {told}"
+    text = problem.render(lambda name: f"{place}, {_SETTINGS.get(name, name)}")
+    return text if problem.settings else f"{place}: {text}"
 
 
 def _in_targets(place: str, values: Mapping[str, Json]) -> Iterator[str]:
     for name in (name for name in TARGETS if name in values):
         value, parse = values[name], table(SweepSettings)[name].setting.parse
         if not is_number(value) or (parse and parse(str(value)) is None):
-            said = value if is_number(value) else kind_of(value)
-            yield f"{place}, {name}: must be a whole number over 0, not {said}."
+            problem = value if is_number(value) else kind_of(value)
+            yield f"{place}, {name}: must be a whole number over 0, not {problem}."
 
 
 # Reads PLAN.toml: a sweep's flags as keys of a file, and settings of single models.
@@ -198,13 +198,15 @@ class PlanFile(Struct, frozen=True, kw_only=True):
         """By its id, the settings that a run of a model has of its own."""
         names = ("region", "service_tier")
         return {
-            one.id: {name: own for name in names if (own := getattr(one, name)) is not None}
-            for one in self.models
+            model.id: {
+                name: setting for name in names if (setting := getattr(model, name)) is not None
+            }
+            for model in self.models
         }
 
     def prices(self, below: PriceTable | None = None) -> PriceTable | None:
         """Those of its models over others, or the built-in ones; as `below` if it has none."""
-        given = {one.id: to_builtins(one)["prices"] for one in self.models}
+        given = {model.id: to_builtins(model)["prices"] for model in self.models}
         rows = {model: row for model, row in given.items() if row is not None}
         if not rows:
             return below
@@ -221,19 +223,19 @@ def read_plan_file(path: Path | str) -> PlanFile:
     `UsageError` if none of it can be read.
     """
     try:
-        found = parse_toml(read_bounded(path))
+        values = parse_toml(read_bounded(path))
     except OSError as error:
         why = error.strerror or type(error).__name__
-        raise UsageError([_told(path, f"it cannot be read: {why}.")]) from error
+        raise UsageError([_problem_in_file(path, f"it cannot be read: {why}.")]) from error
     except UnreadableTomlError as error:
-        raise UsageError([_told(path, f"{error}.")]) from error
+        raise UsageError([_problem_in_file(path, f"{error}.")]) from error
     reader = _PlanReader(Path(path))
-    plan = reader.read(found)
-    mistakes = [_told(path, mistake) for mistake in reader.mistakes]
+    plan = reader.read(values)
+    mistakes = [_problem_in_file(path, mistake) for mistake in reader.mistakes]
     return replace(plan, mistakes=tuple(mistakes), misread=reader.misread)
 
 
-def _told(path: Path | str, mistake: str) -> Problem:
+def _problem_in_file(path: Path | str, mistake: str) -> Problem:
     return Problem("{mistake}", (("path", path), ("mistake", mistake)), "{path}")
 
 
@@ -248,14 +250,14 @@ class _PlanReader:
         self._path = path
         self._keys = plan_keys(KINDS)
 
-    def read(self, found: Mapping[str, Json]) -> PlanFile:
-        values, self.mistakes = named(found)
+    def read(self, table: Mapping[str, Json]) -> PlanFile:
+        values, self.mistakes = by_key_name(table)
         flags: dict[str, Words] = {}
         read = Models()
         for word, value in values.items():
             if word == MODELS:
                 read = self._models(value)
-                flags[MODELS] = [one.id for one in read.models]
+                flags[MODELS] = [model.id for model in read.models]
             elif word in ABOUT:
                 if value != ABOUT[word] or isinstance(value, bool):
                     self.mistakes.append(f"{word}: must be {ABOUT[word]!r}, not {value!r}.")
@@ -278,10 +280,10 @@ class _PlanReader:
         return read
 
     def _unknown(self, word: str) -> None:
-        known = [*self._keys, MODELS, *ABOUT]
+        keys = [*self._keys, MODELS, *ABOUT]
         if len(self.mistakes) < MOST_SHOWN:
-            self._misread(meant(word, known))
-        self.mistakes.append(unknown(word, known, n_told=len(self.mistakes)))
+            self._misread(likely_keys(word, keys))
+        self.mistakes.append(unknown_key(word, keys, n_told=len(self.mistakes)))
 
     def _misread(self, words: Iterable[str]) -> None:
         """Note what the keys would have given: that it is missing is no other mistake."""
@@ -299,13 +301,13 @@ class _PlanReader:
             flag = name.replace("_", "-")
             given = flags.get(flag, [])
             words = [*given] if isinstance(given, list) else []
-            others = {word.rpartition("=")[0] for word in words}
-            own = {one.id: getattr(one, name) for one in models}
-            for model in (model for model, target in own.items() if target is not None):
-                if model in others:
+            flagged = {word.rpartition("=")[0] for word in words}
+            targets = {plan.id: getattr(plan, name) for plan in models}
+            for model in (model for model, target in targets.items() if target is not None):
+                if model in flagged:
                     self.mistakes.append(f"{name}: names {model!r}, which has its own: keep one.")
                     continue
-                words.append(f"{model}={own[model]}")
+                words.append(f"{model}={targets[model]}")
             if words:
                 yield flag, words
 
@@ -319,7 +321,7 @@ class _PlanReader:
             return None
         if key.kind is bool:
             return True if value else None
-        words = [self._from_here(key, str(one)) for one in values]
+        words = [self._from_here(key, str(text)) for text in values]
         is_one = not key.is_many or (key.setting.is_usually_one and len(words) == 1)
         return words[0] if is_one else words
 
@@ -360,17 +362,17 @@ def _is_typed(key: PlanKey, value: Json) -> bool:
 
 def _problems(key: PlanKey, words: Sequence[str]) -> Iterator[Problem]:
     """What is wrong with the words of a setting, as the table of settings has it."""
-    one = key.setting
-    if key.is_axis and one.setting.expand:
-        yield from _problems_expanding(words, one.setting.expand)
+    field = key.setting
+    if key.is_axis and field.setting.expand:
+        yield from _problems_expanding(words, field.setting.expand)
         return
-    kind = next(kind for kind in KINDS if table(kind).get(one.name) == one)
-    given: Sequence[str | Sequence[str]] = [words] if one.is_repeatable else words
-    for said in given:
-        reader = Reader(kind, _sources({one.flag or "": said}))
-        value = reader.read(one.name)
+    kind = next(kind for kind in KINDS if table(kind).get(field.name) == field)
+    given: Sequence[str | Sequence[str]] = [words] if field.is_repeatable else words
+    for value_words in given:
+        reader = Reader(kind, _sources({field.flag or "": value_words}))
+        value = reader.read(field.name)
         yield from reader.problems
-        if not reader.problems and (problem := one.bounds_problem(value)):
+        if not reader.problems and (problem := field.bounds_problem(value)):
             yield problem
 
 
@@ -379,7 +381,7 @@ def _problems_expanding(words: Sequence[str], expand: Callable[[str], object]) -
         try:
             expand(word)
         except UsageError as error:
-            yield from (said for said in error.sentences if isinstance(said, Problem))
+            yield from (problem for problem in error.sentences if isinstance(problem, Problem))
 
 
 def _sources(flags: Flags) -> Sources:

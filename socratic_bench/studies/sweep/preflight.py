@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def check(
-    asked: SweepRequest,
+    request: SweepRequest,
     problems: Sequence[Words],
     has_intervals: Callable[[], bool] = lambda: True,
     *,
@@ -43,15 +43,15 @@ def check(
 
     Repeats of a kind differ in their seeds alone, so one of each is looked at.
     """
-    found: dict[Words, None] = dict.fromkeys([*problems, *_misbounded(asked, has_intervals)])
-    grid = asked.grid
+    found: dict[Words, None] = dict.fromkeys([*problems, *_wrong_minima(request, has_intervals)])
+    grid = request.grid
     tables: dict[str, PriceTable] = {}
     with suppress(UsageError):  # each run with such a file tells its mistakes
-        tables = asked.price_tables()
-    targets = RateTargets(asked.targets())
-    called = {*asked.plan.ids} if MODEL in asked.unread else set()
-    axes = [one.name for one in axis_settings() if one.setting.is_sample]
-    feasibility = Feasibility(method=asked.settings.interval, axes=axes)
+        tables = request.price_tables()
+    targets = RateTargets(request.targets())
+    called = {*request.plan.ids} if MODEL in request.unread else set()
+    axes = [field.name for field in axis_settings() if field.setting.is_sample]
+    feasibility = Feasibility(method=request.settings.interval, axes=axes)
     for cell in grid.distinct():
         config = replace(grid.config(cell), max_cost_usd=grid.base.max_cost_usd)
         try:
@@ -59,60 +59,62 @@ def check(
             called.update(*plan.requested_models.values())
             feasibility.add(tuple(cell.values.get(axis) for axis in grid.cluster_axes), plan)
         except UsageError as error:
-            called.update(_named_by(config))
+            called.update(_model_ids(config))
             # That an axis has no value is said already where none could be read.
-            mistakes = (said for said in error.sentences if not names_any(said, asked.unread))
-            found.update(dict.fromkeys(mistakes))
+            sentences = (
+                sentence for sentence in error.sentences if not names_any(sentence, request.unread)
+            )
+            found.update(dict.fromkeys(sentences))
         if large := targets.problem(config.model, config.region, config.max_tokens):
             found[large] = None
-    if is_judge_known and not _is_unsaid_who(asked, problems):
-        found.update(dict.fromkeys(_targets_of_none(asked, called)))
-    if asked.minima and not found:  # what they can come to is known once all can be played
+    if is_judge_known and not _is_model_unread(request, problems):
+        found.update(dict.fromkeys(_unused_targets(request, called)))
+    if request.minima and not found:  # what they can come to is known once all can be played
         benchmark = load_benchmark(grid.base.benchmark)
-        found.update(dict.fromkeys(feasibility.problems(asked.minima, benchmark)))
+        found.update(dict.fromkeys(feasibility.problems(request.minima, benchmark)))
     if found:
         raise UsageError([*found], hint="socratic-runner sweep --help lists every flag.")
 
 
-def _misbounded(asked: SweepRequest, has_intervals: Callable[[], bool]) -> Iterator[Words]:
+def _wrong_minima(request: SweepRequest, has_intervals: Callable[[], bool]) -> Iterator[Words]:
     """What is wrong with bounds on all runs of a model, whatever is played."""
-    if not asked.minima:
+    if not request.minima:
         return
     try:
-        yield from misnamed(asked.minima, load_benchmark(asked.grid.base.benchmark))
+        yield from misnamed(request.minima, load_benchmark(request.grid.base.benchmark))
     except UsageError:  # each cell tells of an unknown benchmark
         return
-    yield from without_extra(asked.minima, has_intervals)
+    yield from without_extra(request.minima, has_intervals)
 
 
-def _named_by(config: RunConfig) -> Iterator[str]:
+def _model_ids(config: RunConfig) -> Iterator[str]:
     """Whom a run would call, as far as that is known of one that cannot be played."""
     with suppress(UsageError):  # an unknown benchmark
         parts = load_benchmark(config.benchmark).parts
         yield from chain.from_iterable(parts.requested_models(config, is_judged=True).values())
 
 
-def _is_unsaid_who(asked: SweepRequest, problems: Sequence[Words]) -> bool:
+def _is_model_unread(request: SweepRequest, problems: Sequence[Words]) -> bool:
     """Whether a setting by which a model is called cannot be read."""
     try:
-        actors = load_benchmark(asked.grid.base.benchmark).parts.everyone
+        actors = load_benchmark(request.grid.base.benchmark).parts.everyone
     except UsageError:
         return True
-    named = {MODEL} if asked.plan.ids else set()
-    others = {actor.setting for actor in actors} - {MODEL}
-    return not {MODEL, *others}.isdisjoint({*asked.unread} - named) or any(
-        names_any(one, others) for one in problems
+    named = {MODEL} if request.plan.ids else set()
+    model_settings = {actor.setting for actor in actors} - {MODEL}
+    return not {MODEL, *model_settings}.isdisjoint({*request.unread} - named) or any(
+        names_any(problem, model_settings) for problem in problems
     )
 
 
-def _targets_of_none(asked: SweepRequest, called: Collection[str]) -> list[Problem]:
+def _unused_targets(request: SweepRequest, called: Collection[str]) -> list[Problem]:
     """A limit of a model that no cell calls is a slip. A plan's models need not all be played."""
-    known = {*called, *asked.plan.ids}
+    model_ids = {*called, *request.plan.ids}
     named = {
         (name, target.model): None
         for name in TARGETS
-        for target in getattr(asked.settings, name)
-        if target.model and target.model not in known
+        for target in getattr(request.settings, name)
+        if target.model and target.model not in model_ids
     }
     return [
         Problem.of(
@@ -128,23 +130,23 @@ def _targets_of_none(asked: SweepRequest, called: Collection[str]) -> list[Probl
 
 
 def targets_of(
-    asked: SweepRequest, tested: Collection[str] | None = None
+    request: SweepRequest, tested: Collection[str] | None = None
 ) -> list[doctor_calls.Target]:
     """Every model in each role, region, tier and other setting by which calls differ, with what a
     minute is to have of it; those of the `tested` alone, if some are named. Raises `UsageError`.
     """
-    tables, limits = asked.price_tables(), asked.targets()
+    tables, limits = request.price_tables(), request.targets()
     return [
         _with_limits(target, limits)
-        for config in _configs(asked)
+        for config in _configs(request)
         if tested is None or config.model in tested
         for target in doctor_calls.targets_of(prepare(config, price_tables=tables))
     ]
 
 
-def _configs(asked: SweepRequest) -> Iterator[RunConfig]:
+def _configs(request: SweepRequest) -> Iterator[RunConfig]:
     """One for all samples: what is played makes no other call of a model."""
-    grid, declared = asked.grid, table(RunConfig)
+    grid, declared = request.grid, table(RunConfig)
     seen: set[tuple[object, ...]] = set()
     for cell in grid.distinct():
         values = (v for name, v in cell.values.items() if not declared[name].setting.is_sample)
@@ -174,7 +176,7 @@ class Preflight(Struct, frozen=True, kw_only=True):
     Nothing is looked at on the embedded endpoint, where nothing can fail, unless it comes first.
     """
 
-    asked: SweepRequest
+    request: SweepRequest
     tested: Collection[str]
     notice: Callable[[str], None]
     call: Callable[[str], str] = str
@@ -186,32 +188,32 @@ class Preflight(Struct, frozen=True, kw_only=True):
         """Around the playing of cells with these services, of which `called` tells the first call,
         or that none is to be waited for.
         """
-        if self.asked.settings.strict:
+        if self.request.settings.strict:
             self._first(services, token)
             yield
             return
-        if self.asked.grid.base.offline:
+        if self.request.grid.base.offline:
             yield
             return
-        own = token.sibling()
-        with token.parent_of(own):
-            looking = start_thread(lambda: self._beside(services, own, called))
+        sibling = token.sibling()
+        with token.parent_of(sibling):
+            looking = start_thread(lambda: self._beside(services, sibling, called))
             try:
                 yield
             finally:
                 called.set()
                 if token.error is None:
                     wait([looking], PATIENCE_S)
-                own.end(ModelError("The sweep is over.", code="over", end_reason="interrupted"))
+                sibling.end(ModelError("The sweep is over.", code="over", end_reason="interrupted"))
                 self._await(looking)
 
     def _first(self, services: Services, token: CancelToken) -> None:
         try:
-            found = run_cancellable(lambda: self._found(services, token), token)
+            document = run_cancellable(lambda: self._diagnose(services, token), token)
         except BenchError as error:
             token.end(error)
             return
-        failed = self._tell(found)
+        failed = self._report_failures(document)
         if failed:
             token.end(_refusal(failed))
 
@@ -221,7 +223,7 @@ class Preflight(Struct, frozen=True, kw_only=True):
         called.wait()
         with suppress(BenchError):  # what is looked at with a token that has ended is unknown
             token.sleep(SENDING_S)
-        return self._tell(self._found(services, token))
+        return self._report_failures(self._diagnose(services, token))
 
     def _await(self, looking: "Future[list[CheckEntry]]") -> None:
         """What was found by then is told before the sweep's end; a defect ends no sweep."""
@@ -229,19 +231,19 @@ class Preflight(Struct, frozen=True, kw_only=True):
         if looking.done() and isinstance(defect := looking.exception(), Exception):
             self.notice(InternalError.of(defect).message)
 
-    def _found(self, services: Services, token: CancelToken) -> DoctorDocument:
+    def _diagnose(self, services: Services, token: CancelToken) -> DoctorDocument:
         from socratic_bench.runs.doctor import diagnose
 
         return diagnose(
-            targets_of(self.asked, self.tested),
-            stores=[self.asked.grid.base],
+            targets_of(self.request, self.tested),
+            stores=[self.request.grid.base],
             services=services,
             cancel_token=token,
             call=self.call,
         )
 
-    def _tell(self, found: DoctorDocument) -> list[CheckEntry]:
-        failed = [check for check in found.all_checks if check.status == "failed"]
+    def _report_failures(self, document: DoctorDocument) -> list[CheckEntry]:
+        failed = [check for check in document.all_checks if check.status == "failed"]
         for check in failed:
             message = check.message.rstrip(".")
             self.notice(f"{check.subject}: {message}. {check.hint or ''}".rstrip())

@@ -20,7 +20,7 @@ from socratic_bench.settings.reader import Flags, Reader
 from socratic_bench.settings.table import SettingField
 from socratic_bench.studies.gates import Minimum
 from socratic_bench.studies.sweep.grid import MODEL, Axis, Grid, axis_settings
-from socratic_bench.studies.sweep.plan_file import NO_PLAN, TARGETS, PlanFile, meant
+from socratic_bench.studies.sweep.plan_file import NO_PLAN, TARGETS, PlanFile, likely_keys
 from socratic_bench.studies.sweep.settings import SweepSettings
 from socratic_bench.types import Json
 
@@ -54,8 +54,8 @@ class SweepRequest(Struct, frozen=True, kw_only=True):
         """The limits a minute that no model is sent more than: of models that are named, and of
         each other model, whoever calls it.
         """
-        requests = {one.model: one.per_min for one in self.settings.target_rpm}
-        tokens = {one.model: one.per_min for one in self.settings.target_tpm}
+        requests = {target.model: target.per_min for target in self.settings.target_rpm}
+        tokens = {target.model: target.per_min for target in self.settings.target_tpm}
         return tuple(
             RateTarget(
                 model=name,
@@ -72,16 +72,16 @@ def read_sweep(
     """The sweep that flags ask for, and a plan where there is no flag, as far as they can be read,
     and every mistake in them. One that `keeps` its runs needs a store.
     """
-    misgiven = [*_misgiven(plan, flags)]
+    misgiven = [*_misread_settings(plan, flags)]
     flags = {**plan.flags, **flags}
     problems: list[Words] = []
-    own = Reader(SweepSettings, replace(sources, flags=flags))
-    settings = SweepSettings(**{name: own.read(name) for name in table(SweepSettings)})
-    problems.extend(own.problems)
+    reader = Reader(SweepSettings, replace(sources, flags=flags))
+    settings = SweepSettings(**{name: reader.read(name) for name in table(SweepSettings)})
+    problems.extend(reader.problems)
     axes = [*_axes(flags, sources, settings, problems)]
     base, misread = read_config(RunConfig, replace(sources, flags=_of_cells(flags, axes)))
     problems.extend(misread)
-    problems.extend(_own_problems(settings, base, axes, keeps=keeps))
+    problems.extend(_problems_of_sweep(settings, base, axes, keeps=keeps))
     problems.extend(_contradictions(plan, axes))
     bounds = {gate: Minimum.of(gate) for gate in base.gates}
     base = replace(
@@ -95,103 +95,115 @@ def read_sweep(
         repeats=max(1, settings.repeats),
         by_model=plan.by_model,
     )
-    problems = [*plan.mistakes, *(one for one in problems if not names_any(one, misgiven))]
+    problems = [
+        *plan.mistakes,
+        *(problem for problem in problems if not names_any(problem, misgiven)),
+    ]
     unread = [*misgiven, *(axis.name for axis in axes if not axis.values)]
     if not any(axis.name == MODEL for axis in axes):
         unread.append(MODEL)
-    asked = SweepRequest(
+    request = SweepRequest(
         settings=settings,
         grid=grid,
         plan=plan,
         unread=tuple(unread),
         minima=tuple(bound for bound in bounds.values() if bound.is_of_many),
     )
-    return asked, problems
+    return request, problems
 
 
-def names_any(said: Words, settings: Collection[str]) -> bool:
+def names_any(problem: Words, settings: Collection[str]) -> bool:
     """Whether a mistake is about one of the settings, by field."""
-    return isinstance(said, Problem) and not {*said.settings}.isdisjoint(settings)
+    return isinstance(problem, Problem) and not {*problem.settings}.isdisjoint(settings)
 
 
-def _misgiven(plan: PlanFile, flags: Flags) -> Iterator[str]:
+def _misread_settings(plan: PlanFile, flags: Flags) -> Iterator[str]:
     """What the plan gives wrongly and no flag gives instead, with the axes of such flags."""
     left = {name: flag for name, flag in plan.misread.items() if flag not in flags}
     yield from left
-    yield from (one.name for one in axis_settings() if one.setting.axis in left.values())
+    yield from (field.name for field in axis_settings() if field.setting.axis in left.values())
 
 
 def _of_cells(flags: Flags, axes: Sequence[Axis]) -> Flags:
     """The flags of one of its runs: with the first word of each axis, so that what is wrong with
     the setting as such is found.
     """
-    of_axes = {one.setting.axis: one for one in axis_settings()}
-    own = {one.flag for one in table(SweepSettings).values()}
-    kept = {
+    of_axes = {field.setting.axis: field for field in axis_settings()}
+    sweep_flags = {field.flag for field in table(SweepSettings).values()}
+    run_flags = {
         flag: value
         for flag, value in flags.items()
-        if flag not in of_axes and flag not in own and flag not in NOT_OF_CELLS
+        if flag not in of_axes and flag not in sweep_flags and flag not in NOT_OF_CELLS
     }
     given = {axis.name for axis in axes}
     first = {
-        one.flag: words[0]
-        for axis, one in of_axes.items()
-        if one.name in given and one.flag and isinstance(words := flags.get(axis), list) and words
-        if one.setting.expand is None
+        field.flag: words[0]
+        for axis, field in of_axes.items()
+        if field.name in given
+        and field.flag
+        and isinstance(words := flags.get(axis), list)
+        and words
+        if field.setting.expand is None
     }
-    return {**kept, **first}
+    return {**run_flags, **first}
 
 
 def _axes(
     flags: Flags, sources: Sources, settings: SweepSettings, problems: list[Words]
 ) -> Iterator[Axis]:
-    for one in axis_settings():
-        if one.name == "prompt":
+    for field in axis_settings():
+        if field.name == "prompt":
             if settings.prompts:
-                yield Axis(one.name, _prompts(settings.prompts, problems))
-        elif words := flags.get(one.setting.axis):
-            asked = words if isinstance(words, list | tuple) else [str(words)]
-            values = [value for word in asked for value in _values(one, word, sources, problems)]
-            problems.extend(_repeated(one, values))
-            yield Axis(one.name, tuple(dict.fromkeys(values)))
+                yield Axis(field.name, _prompts(settings.prompts, problems))
+        elif words := flags.get(field.setting.axis):
+            axis_words = words if isinstance(words, list | tuple) else [str(words)]
+            values = [
+                value for word in axis_words for value in _values(field, word, sources, problems)
+            ]
+            problems.extend(_repeated_values(field, values))
+            yield Axis(field.name, tuple(dict.fromkeys(values)))
 
 
 def _prompts(path: str, problems: list[Words]) -> tuple[str, ...]:
     try:
-        return tuple(one.text for one in read_prompts(path))
+        return tuple(prompt.text for prompt in read_prompts(path))
     except UsageError as error:
         problems.extend(error.sentences)
         return ()
 
 
-def _values(one: SettingField, word: str, sources: Sources, problems: list[Words]) -> Sequence[Any]:
+def _values(
+    field: SettingField, word: str, sources: Sources, problems: list[Words]
+) -> Sequence[Any]:
     """The values that a word of an axis stands for."""
-    if one.setting.expand is not None:
+    if field.setting.expand is not None:
         try:
-            return one.setting.expand(word)
+            return field.setting.expand(word)
         except UsageError as error:
             problems.extend(error.sentences)
             return ()
-    reader = Reader(RunConfig, replace(sources, flags={one.flag or one.name: word}))
-    value = reader.read(one.name)
+    reader = Reader(RunConfig, replace(sources, flags={field.flag or field.name: word}))
+    value = reader.read(field.name)
     problems.extend(reader.problems)
     return () if reader.problems else (value,)
 
 
-def _repeated(one: SettingField, values: Sequence[Any]) -> Iterator[Problem]:
+def _repeated_values(field: SettingField, values: Sequence[Any]) -> Iterator[Problem]:
     for value in dict.fromkeys(value for value in values if values.count(value) > 1):
-        text = f"{{{one.name}}} names {{value!r}} more than once: {{repeats}} plays cells again."
+        text = f"{{{field.name}}} names {{value!r}} more than once: {{repeats}} plays cells again."
         yield Problem.of(text, value=value)
 
 
 def _is_default(axis: Axis, plan: PlanFile) -> bool:
     """Whether its only value holds for the models that have none of their own."""
-    return len(axis.values) == 1 and any(axis.name in own for own in plan.by_model.values())
+    return len(axis.values) == 1 and any(
+        axis.name in settings for settings in plan.by_model.values()
+    )
 
 
 def _contradictions(plan: PlanFile, axes: Sequence[Axis]) -> Iterator[Problem]:
     for axis in (axis for axis in axes if len(axis.values) > 1):
-        for model in (model for model, own in plan.by_model.items() if axis.name in own):
+        for model in (model for model, settings in plan.by_model.items() if axis.name in settings):
             yield Problem.of(
                 f"{{{axis.name}}} names several values, but the plan gives {{model!r}} one of its "
                 "own: keep one of both.",
@@ -199,13 +211,13 @@ def _contradictions(plan: PlanFile, axes: Sequence[Axis]) -> Iterator[Problem]:
             )
 
 
-def _own_problems(
+def _problems_of_sweep(
     settings: SweepSettings, base: RunConfig, axes: Sequence[Axis], *, keeps: bool
 ) -> Iterator[Problem]:
-    given = {one: getattr(settings, name) for name, one in table(SweepSettings).items()}
+    given = {field: getattr(settings, name) for name, field in table(SweepSettings).items()}
     # Runs have seeds that follow from it, and tell nothing of the seed itself.
-    for one, value in (*given.items(), (table(RunConfig)["seed"], base.seed)):
-        if problem := one.bounds_problem(value):
+    for field, value in (*given.items(), (table(RunConfig)["seed"], base.seed)):
+        if problem := field.bounds_problem(value):
             yield problem
     if not any(axis.name == MODEL for axis in axes):
         yield Problem.of("No models to test: give {model} with one Bedrock model id or more.")
@@ -216,7 +228,7 @@ def _own_problems(
         )
     for name in TARGETS:
         named = [target.model for target in getattr(settings, name)]
-        for model in dict.fromkeys(one for one in named if named.count(one) > 1):
+        for model in dict.fromkeys(model_id for model_id in named if named.count(model_id) > 1):
             whom = "models in general" if model is None else repr(model)
             yield Problem.of(
                 f"{{{name}}} is given more than once for {{whom}}: keep one.", whom=whom
@@ -254,13 +266,13 @@ def read_prompts(path: Path | str) -> tuple[Prompt, ...]:
 
     Raises `UsageError` with all mistakes in it.
     """
-    found = [*_read(path)]
-    prompts = [one for one in found if isinstance(one, Prompt)]
-    mistakes = [one for one in found if isinstance(one, _Mistake)]
+    lines = [*_read(path)]
+    prompts = [line for line in lines if isinstance(line, Prompt)]
+    mistakes = [line for line in lines if isinstance(line, _Mistake)]
     mistakes += [*_repeated_prompts(prompts)]
     if mistakes:
-        mistakes.sort(key=lambda one: one.line)
-        raise _error(path, *(f"line {one.line}: {one.text}" for one in mistakes))
+        mistakes.sort(key=lambda mistake: mistake.line)
+        raise _error(path, *(f"line {mistake.line}: {mistake.text}" for mistake in mistakes))
     if not prompts:
         raise _error(path, "there is no prompt in it: give one a line.")
     if len(prompts) > MAX_PROMPTS:
@@ -308,31 +320,31 @@ def _text_line(number: int, text: str) -> Iterator[Prompt | _Mistake]:
 
 def _json_line(number: int, text: str) -> Iterator[Prompt | _Mistake]:
     try:
-        found: Json = orjson.loads(text)
+        value: Json = orjson.loads(text)
     except orjson.JSONDecodeError as error:
         yield _Mistake(number, f"it is no JSON ({_escaped(error.msg)}, column {error.colno}).")
         return
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         yield _Mistake(number, 'it must be an object, such as {{"prompt": "Why is it so?"}}.')
         return
-    wrong = [*_wrong(found)]
-    yield from (_Mistake(number, one) for one in wrong)
-    prompt, name = found.get("prompt"), found.get("id")
+    wrong = [*_wrong(value)]
+    yield from (_Mistake(number, mistake) for mistake in wrong)
+    prompt, name = value.get("prompt"), value.get("id")
     if not wrong and isinstance(prompt, str):
         yield from _prompt(number, prompt, name if isinstance(name, str) else None)
 
 
-def _wrong(found: dict[str, Json]) -> Iterator[str]:
-    strange = (name for name in found if name not in PromptLine.__struct_fields__)
+def _wrong(value: dict[str, Json]) -> Iterator[str]:
+    strange = (name for name in value if name not in PromptLine.__struct_fields__)
     for name in islice(strange, MOST_SHOWN):
-        near = meant(name, PromptLine.__struct_fields__)
-        told = f"did you mean {near[0]}?" if near else "a line has prompt, and may have id."
-        yield f"{_escaped(repr(name[:LONGEST_ID]))} is not known; {told}"
-    if "prompt" not in found:
+        near = likely_keys(name, PromptLine.__struct_fields__)
+        hint = f"did you mean {near[0]}?" if near else "a line has prompt, and may have id."
+        yield f"{_escaped(repr(name[:LONGEST_ID]))} is not known; {hint}"
+    if "prompt" not in value:
         yield "prompt is missing."
-    elif not isinstance(found["prompt"], str):
+    elif not isinstance(value["prompt"], str):
         yield "prompt must be text."
-    yield from _wrong_id(found.get("id"))
+    yield from _wrong_id(value.get("id"))
 
 
 def _wrong_id(given: Json) -> Iterator[str]:
@@ -356,15 +368,18 @@ def _prompt(number: int, text: str, name: str | None) -> Iterator[Prompt | _Mist
 def _repeated_prompts(prompts: list[Prompt]) -> Iterator[_Mistake]:
     texts: dict[str, int] = {}
     names: dict[str, int] = {}
-    for one in prompts:
-        if (line := texts.setdefault(one.text, one.line)) != one.line:
+    for prompt in prompts:
+        if (line := texts.setdefault(prompt.text, prompt.line)) != prompt.line:
             yield _Mistake(
-                one.line,
+                prompt.line,
                 f"the prompt is that of line {line}: keep one; {{repeats}} plays each again.",
             )
-        if one.id is not None and (line := names.setdefault(one.id, one.line)) != one.line:
+        if (
+            prompt.id is not None
+            and (line := names.setdefault(prompt.id, prompt.line)) != prompt.line
+        ):
             yield _Mistake(
-                one.line, f"the id {_escaped(repr(one.id))} is that of line {line}: keep one."
+                prompt.line, f"the id {_escaped(repr(prompt.id))} is that of line {line}: keep one."
             )
 
 

@@ -38,11 +38,13 @@ from socratic_bench.studies.sweep.grid import Cell, Grid
 from socratic_bench.studies.sweep.settings import SweepSettings
 
 
-def begun_earlier(grid: Grid, stores: Iterable[ListedStore]) -> SweepFile | None:
+def find_sweep(grid: Grid, stores: Iterable[ListedStore]) -> SweepFile | None:
     """The newest sweep in the stores whose cells have the same in common, if there is one."""
     identity = grid.identity()
-    found = [one for store in stores for one in begun_sweeps(store) if one.identity == identity]
-    return max(found, key=lambda one: one.sweep_id, default=None)
+    sweeps = [
+        sweep for store in stores for sweep in begun_sweeps(store) if sweep.identity == identity
+    ]
+    return max(sweeps, key=lambda sweep: sweep.sweep_id, default=None)
 
 
 def with_plan(begun: SweepFile, grid: Grid) -> SweepFile:
@@ -64,7 +66,7 @@ def with_plan(begun: SweepFile, grid: Grid) -> SweepFile:
     )
 
 
-def known_rows(
+def read_rows(
     begun: SweepFile,
     cells: Sequence[Cell],
     indices: Sequence[CellIndex],
@@ -78,7 +80,7 @@ def known_rows(
     for index in indices:
         rows.update(index.rows())
     complete = {row.cell for row in rows.values() if row.status == "completed"}
-    unknown = {run_id(begun, one.key): one for one in cells if one.key not in complete}
+    unknown = {run_id(begun, cell.key): cell for cell in cells if cell.key not in complete}
     beginning = run_ids_begin_with(begun)
     for store in stores:
         for name, body in curated_bodies(store, beginning, unknown.__contains__):
@@ -89,7 +91,7 @@ def known_rows(
     return rows
 
 
-def gated_anew(
+def gate_again(
     begun: SweepFile, rows: Mapping[str, CellRow], stores: Iterable[ListedStore], base: RunConfig
 ) -> dict[str, CellRow]:
     """The rows of complete cells by the gates and the judge coverage of this command, which their
@@ -100,14 +102,14 @@ def gated_anew(
     is_usual = not base.gates and base.min_judge_coverage == usual
     complete = (row for row in rows.values() if row.status == "completed")
     unsure = {row.run_id: row for row in complete if row.exit_code == EXIT_GATE or not is_usual}
-    found: dict[str, CellRow] = {}
+    changed: dict[str, CellRow] = {}
     for store in stores if unsure else ():
         beginning = run_ids_begin_with(begun)
         for name, body in curated_bodies(store, beginning, unsure.__contains__):
             row = unsure[name]
             with suppress(msgspec.MsgspecError, KeyError, TypeError):  # else it stays as it was
-                found[row.cell] = _gated(row, msgspec.json.decode(body), base)
-    return found
+                changed[row.cell] = _gated(row, msgspec.json.decode(body), base)
+    return changed
 
 
 def _gated(row: CellRow, document: dict[str, Any], base: RunConfig) -> CellRow:
@@ -123,7 +125,9 @@ def _gated(row: CellRow, document: dict[str, Any], base: RunConfig) -> CellRow:
     return replace(row, exit_code=EXIT_GATE if is_short else 0, error=None)
 
 
-def left(cells: Sequence[Cell], rows: Mapping[str, CellRow], settings: SweepSettings) -> list[Cell]:
+def cells_to_play(
+    cells: Sequence[Cell], rows: Mapping[str, CellRow], settings: SweepSettings
+) -> list[Cell]:
     """The cells that are to be played: those that have not ended, and those that failed if they
     are to be tried again.
     """
@@ -145,11 +149,11 @@ def journals_of(run_ids: Iterable[str], stores: Sequence[ListedStore]) -> dict[s
     ids = [*run_ids]
     with ThreadPoolExecutor(READERS, thread_name_prefix="under-way") as pool:
         read = [pool.map(partial(journal_entries, store), ids) for store in stores]
-        found = [[*distinct([*chain(*of_run)]).values()] for of_run in zip(*read, strict=True)]
-    return {run_id: entries for run_id, entries in zip(ids, found, strict=True) if entries}
+        journals = [[*distinct([*chain(*of_run)]).values()] for of_run in zip(*read, strict=True)]
+    return {run_id: entries for run_id, entries in zip(ids, journals, strict=True) if entries}
 
 
-def counted(
+def count_earlier_costs(
     jobs: Sequence[CellJob],
     grid: Grid,
     journals: Mapping[str, Sequence[Entry]],
@@ -161,7 +165,9 @@ def counted(
     """
     tables = price_tables()
     return [
-        _counted(job, grid, journals[job.run_id], tables) if job.run_id in journals else job
+        _count_earlier_cost(job, grid, journals[job.run_id], tables)
+        if job.run_id in journals
+        else job
         for job in jobs
     ]
 
@@ -176,7 +182,7 @@ def newest_request(entries: Sequence[Entry]) -> datetime | None:
     return None
 
 
-def _counted(
+def _count_earlier_cost(
     job: CellJob, grid: Grid, entries: Sequence[Entry], price_tables: dict[str, PriceTable]
 ) -> CellJob:
     with suppress(BenchError):

@@ -34,13 +34,13 @@ from socratic_bench.studies.sweep.grid import Cell, Grid
 from socratic_bench.studies.sweep.preflight import Preflight
 from socratic_bench.studies.sweep.request import SweepRequest
 from socratic_bench.studies.sweep.resume import (
-    begun_earlier,
-    counted,
-    gated_anew,
+    cells_to_play,
+    count_earlier_costs,
+    find_sweep,
+    gate_again,
     journals_of,
-    known_rows,
-    left,
     newest_request,
+    read_rows,
     with_plan,
 )
 from socratic_bench.version import VERSION
@@ -73,7 +73,7 @@ class SweepResult(Struct, frozen=True, kw_only=True):
 
 
 def perform_sweep(
-    asked: SweepRequest,
+    request: SweepRequest,
     *,
     display: SweepDisplay,
     cancel_token: CancelToken,
@@ -84,7 +84,7 @@ def perform_sweep(
 
     What is told of cells calls settings as `call` does, which is a function of a module.
     """
-    return _SweepProcess(asked, display, cancel_token, now, call).result()
+    return _SweepProcess(request, display, cancel_token, now, call).result()
 
 
 class _SweepProcess:
@@ -92,14 +92,14 @@ class _SweepProcess:
 
     def __init__(
         self,
-        asked: SweepRequest,
+        request: SweepRequest,
         display: SweepDisplay,
         cancel_token: CancelToken,
         now: Callable[[], datetime],
         call: Callable[[str], str],
     ) -> None:
-        self._asked = asked
-        self._settings = asked.settings
+        self._asked = request
+        self._settings = request.settings
         self._display = display
         self._token = cancel_token
         self._now = now
@@ -109,26 +109,28 @@ class _SweepProcess:
         self._pace: tuple[ModelThroughput, ...] = ()
         self._spent_usd: float | None = None
         self._last_request_at: datetime | None = None
-        config = asked.grid.base
+        config = request.grid.base
         self._stores = run_cancellable(
             lambda: ListedStores(config, cancel_token.sleep), cancel_token
         )
-        self._benchmark = load_benchmark(asked.grid.base.benchmark)
+        self._benchmark = load_benchmark(request.grid.base.benchmark)
 
     def result(self) -> SweepResult:
         started_at, began_s = self._now(), self._token.monotonic_s()
         deadline_s = self._asked.grid.base.deadline_s
         self._token.start_deadline(deadline_s, self._benchmark.shorter)
-        begun = run_cancellable(lambda: self._begun(started_at), self._token)
+        begun = run_cancellable(lambda: self._begin(started_at), self._token)
         grid = replace(self._asked.grid, base=replace(self._asked.grid.base, seed=begun.seed))
         cells = grid.cells()
         indices = [CellIndex(store, begun.sweep_id, self._notice) for store in self._stores.all]
         refusal = f"{begun.sweep_id} is being played by another process."
         with self._stores.exclusive(f"sweeps/{begun.sweep_id}/lock", refusal):
-            known = run_cancellable(lambda: self._known_rows(begun, cells, indices), self._token)
-            rows = {cell.key: known[cell.key] for cell in cells if cell.key in known}
-            self._note_requests(datetime.fromisoformat(row.completed_at) for row in known.values())
-            error = self._played(begun, grid, cells, rows, indices)
+            earlier = run_cancellable(lambda: self._read_rows(begun, cells, indices), self._token)
+            rows = {cell.key: earlier[cell.key] for cell in cells if cell.key in earlier}
+            self._note_requests(
+                datetime.fromisoformat(row.completed_at) for row in earlier.values()
+            )
+            error = self._play_missing(begun, grid, cells, rows, indices)
         in_folder = indices[0] if self._stores.folder else None
         in_bucket = indices[-1] if self._stores.bucket else None
         return SweepResult(
@@ -137,7 +139,7 @@ class _SweepProcess:
             begun=begun,
             cells=cells,
             rows=rows,
-            error=error and _told(error, is_whole=len(rows) == len(cells)),
+            error=error and _with_resume_hint(error, is_whole=len(rows) == len(cells)),
             indices=(in_folder, in_bucket),
             pace=self._pace,
             spent_usd=self._spent_usd,
@@ -147,10 +149,10 @@ class _SweepProcess:
             duration_s=self._token.monotonic_s() - began_s,
         )
 
-    def _begun(self, started_at: datetime) -> SweepFile:
+    def _begin(self, started_at: datetime) -> SweepFile:
         """The sweep that goes on, or a new one."""
         if self._settings.resume:
-            if begun := begun_earlier(self._asked.grid, self._stores.all):
+            if begun := find_sweep(self._asked.grid, self._stores.all):
                 return with_plan(begun, self._asked.grid)
             self._notice("There is no sweep of this command line to go on with: a new one begins.")
         seed = self._asked.grid.base.seed
@@ -165,7 +167,7 @@ class _SweepProcess:
         )
         return with_plan(begun, self._asked.grid)
 
-    def _known_rows(
+    def _read_rows(
         self, begun: SweepFile, cells: Sequence[Cell], indices: Sequence[CellIndex]
     ) -> dict[str, CellRow]:
         """How cells of the sweep ended earlier, these and others."""
@@ -174,10 +176,10 @@ class _SweepProcess:
         if not self._settings.resume:
             return {}
         stores = self._stores.all
-        rows = known_rows(begun, cells, indices, stores, self._benchmark)
-        return {**rows, **gated_anew(begun, rows, stores, self._asked.grid.base)}
+        rows = read_rows(begun, cells, indices, stores, self._benchmark)
+        return {**rows, **gate_again(begun, rows, stores, self._asked.grid.base)}
 
-    def _played(
+    def _play_missing(
         self,
         begun: SweepFile,
         grid: Grid,
@@ -185,7 +187,7 @@ class _SweepProcess:
         rows: dict[str, CellRow],
         indices: Sequence[CellIndex],
     ) -> BenchError | None:
-        missing = left(cells, rows, self._settings)
+        missing = cells_to_play(cells, rows, self._settings)
         state = SweepState(cells, rows.values(), self._token.monotonic_s)
         for cell in missing:
             if cell.key in rows:
@@ -223,7 +225,11 @@ class _SweepProcess:
             return jobs
         journals = run_cancellable(lambda: journals_of(ids, self._stores.all), self._token)
         self._note_requests(filter(None, map(newest_request, journals.values())))
-        return counted(jobs, grid, journals, self._asked.price_tables) if has_budget else jobs
+        return (
+            count_earlier_costs(jobs, grid, journals, self._asked.price_tables)
+            if has_budget
+            else jobs
+        )
 
     def _note_requests(self, moments: Iterable[datetime]) -> None:
         """Remember when earlier processes sent their last request, at the latest."""
@@ -268,7 +274,7 @@ class _SweepProcess:
             if spending:
                 spending.add(spent_usd)
             look = Preflight(
-                asked=self._asked, tested=control.models, notice=self._notice, call=self._call
+                request=self._asked, tested=control.models, notice=self._notice, call=self._call
             )
             stack.enter_context(look.over(services, self._token, self._called))
             engine = SweepEngine(
@@ -289,8 +295,8 @@ class _SweepProcess:
         self._display.notice(text)
 
 
-def _told(error: BenchError, *, is_whole: bool) -> BenchError:
+def _with_resume_hint(error: BenchError, *, is_whole: bool) -> BenchError:
     """What ended the sweep, with how to go on with it."""
-    told = error.copied()
-    told.hints = error.hints if is_whole else (*error.hints, GO_ON)
-    return told
+    copy = error.copied()
+    copy.hints = error.hints if is_whole else (*error.hints, GO_ON)
+    return copy

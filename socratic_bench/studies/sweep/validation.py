@@ -25,12 +25,14 @@ UNKNOWN = "unknown"  # what it is cannot be told, since it cannot be read
 def validate(files: Sequence[str], benchmark: Benchmark) -> ValidationDocument:
     """Check each file as what its name and content show it to be."""
     kinds = {file: _kind(file, benchmark) for file in files}
-    own = benchmark.check_files([file for file, kind in kinds.items() if kind == OWN])
-    found = {
-        file: [*_lines(file, kind, own.problems[file] if kind == OWN else _mistakes(file, kind))]
+    own_report = benchmark.check_files([file for file, kind in kinds.items() if kind == OWN])
+    problems_by_file = {
+        file: [
+            *_lines(file, kind, own_report.problems[file] if kind == OWN else _mistakes(file, kind))
+        ]
         for file, kind in kinds.items()
     }
-    n_problems = len(own.together) + sum(map(len, found.values()))
+    n_problems = len(own_report.together) + sum(map(len, problems_by_file.values()))
     return ValidationDocument(
         ok=not n_problems,
         n_problems=n_problems,
@@ -38,12 +40,12 @@ def validate(files: Sequence[str], benchmark: Benchmark) -> ValidationDocument:
             FileEntry(
                 file=file,
                 file_kind=benchmark.file_kind if kind == OWN else kind,
-                ok=not found[file],
-                problems=[*shorten(found[file])],
+                ok=not problems_by_file[file],
+                problems=[*shorten(problems_by_file[file])],
             )
             for file, kind in kinds.items()
         ],
-        problems=[*shorten(own.together)],
+        problems=[*shorten(own_report.together)],
     )
 
 
@@ -61,11 +63,11 @@ def _kind(file: str, benchmark: Benchmark) -> str:
 def _kind_of_toml(file: str, benchmark: Benchmark) -> str:
     """What it has more keys of."""
     try:
-        found = {key.replace("-", "_") for key in parse_toml(read_bounded(file))}
+        keys = {key.replace("-", "_") for key in parse_toml(read_bounded(file))}
     except (OSError, UnreadableTomlError):
         return UNKNOWN
-    known = {*plan_keys(KINDS, benchmark.name), *ABOUT, MODELS}
-    is_plan = not benchmark.file_kind or len(found & known) > len(found & benchmark.file_keys)
+    plan_words = {*plan_keys(KINDS, benchmark.name), *ABOUT, MODELS}
+    is_plan = not benchmark.file_kind or len(keys & plan_words) > len(keys & benchmark.file_keys)
     return "plan" if is_plan else OWN
 
 
@@ -79,13 +81,16 @@ def _mistakes(file: str, kind: str) -> Sequence[Words]:
 
 def _lines(file: str, kind: str, problems: Sequence[Words]) -> Iterator[str]:
     """Without the name of the file, which is told beside them."""
-    own = (file, f"prices_file {file}", Path(file).name)
+    names = (file, f"prices_file {file}", Path(file).name)
     call = _by_key if kind in ("plan", "prompts") else str
-    for said in problems:
-        if isinstance(said, Problem) and Problem(said.place, said.values).render() in own:
-            yield replace(said, place="").render(call)
+    for problem in problems:
+        if (
+            isinstance(problem, Problem)
+            and Problem(problem.place, problem.values).render() in names
+        ):
+            yield replace(problem, place="").render(call)
         else:
-            yield to_text(said, call)
+            yield to_text(problem, call)
 
 
 def _read_prices(file: str) -> None:
@@ -99,9 +104,9 @@ def _read_prices(file: str) -> None:
 def _read_plan(file: str) -> None:
     """The plan, and the runs that it asks for."""
     plan = read_plan_file(file)
-    asked, problems = read_sweep({}, _sources(plan), plan, keeps=False)
+    request, problems = read_sweep({}, _sources(plan), plan, keeps=False)
     is_judge_known = not {"judge-model", "no-judge"}.isdisjoint(plan.flags)
-    check(asked, problems, is_judge_known=is_judge_known)
+    check(request, problems, is_judge_known=is_judge_known)
 
 
 def _sources(plan: PlanFile) -> Sources:
