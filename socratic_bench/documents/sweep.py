@@ -135,7 +135,13 @@ class Survival(Struct, frozen=True, kw_only=True):
     restricted_mean: Annotated[
         Estimate, doc("mean time until it, capped at the horizon, in the metric's unit")
     ]
-    horizon: Annotated[Amount, doc("the longest observed time, in that unit")]
+    horizon: Annotated[
+        Amount,
+        doc(
+            "the longest time up to which the curves of all groups of the axis are known, in that "
+            "unit"
+        ),
+    ]
 
 
 class Hazard(Struct, frozen=True, kw_only=True):
