@@ -111,7 +111,10 @@ def _check(flags: Namespace, parser: Parser) -> None:
 
 def _verify(flags: Namespace) -> int:
     data, limits = _read(flags), Limits(timeout_s=flags.timeout)
-    with sandbox(flags.runs, limits) as box, closing(_counted(data.problems, flags)) as problems:
+    with (
+        sandbox(flags.runs, limits) as box,
+        closing(_with_progress(data.problems, flags)) as problems,
+    ):
         results = verify(problems, box)
     document = verification(data, results, flags.runs, limits, _isolation(box))
     unwritten = _print(document, partial(_say_verified, document), flags)
@@ -123,7 +126,7 @@ def _mutate(flags: Namespace) -> int:
     to_mutate = [
         problem for problem in data.problems if flags.replace or problem.mutated_code is None
     ]
-    with sandbox(flags.runs, limits) as box, closing(_counted(to_mutate, flags)) as problems:
+    with sandbox(flags.runs, limits) as box, closing(_with_progress(to_mutate, flags)) as problems:
         mutations = {result.problem.id: result for result in mutate(problems, box, flags.seed)}
     all_problems = [
         mutations[problem.id].problem if problem.id in mutations else problem
@@ -165,7 +168,7 @@ def _isolation(box: Sandbox) -> Isolation:
     )
 
 
-def _counted(problems: Sequence[Problem], flags: Namespace) -> Generator[Problem, None, None]:
+def _with_progress(problems: Sequence[Problem], flags: Namespace) -> Generator[Problem, None, None]:
     """The same problems; a live terminal shows how many of them are done."""
     is_live = terminal.is_live() and not flags.quiet
     try:

@@ -26,7 +26,7 @@ from .arguments import Flags, Parser, parse
 from .output import plain, print_document, say, waiting_for
 from .run_in_thread import run_in_thread, take_signals
 from .settings import call_by_flags, read, sources
-from .sweep_run import read_plan
+from .sweep_run import flag_of, read_plan
 
 USAGE = "socratic-runner doctor [--model ID] [the flags of a run, or of a sweep]"
 # Flags that say nothing of what is needed.
@@ -99,7 +99,7 @@ def read_targets(
 
     Raises `UsageError` with every mistake but missing opening words, which no check needs.
     """
-    call = sweep.flag_of if is_sweep else call_by_flags()
+    call = flag_of if is_sweep else call_by_flags()
     try:
         targets, config = (_sweep_targets if is_sweep else _run_targets)(flags, problems)
     except UsageError as error:
@@ -210,8 +210,8 @@ def _with_any_opening(
     try:
         return read_models(replace(config, prompt=OPENING))
     except UsageError as error:
-        others = [mistake for mistake in error.sentences if not names_any(mistake, {"prompt"})]
-        raise UsageError(others) from error
+        mistakes = [mistake for mistake in error.sentences if not names_any(mistake, {"prompt"})]
+        raise UsageError(mistakes) from error
 
 
 def _say_check(check: CheckEntry) -> None:

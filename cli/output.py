@@ -39,7 +39,6 @@ _CONTROLS = (
 )
 _BREAKS = "\x85\u2028\u2029"
 DEFAULT_BENCHMARK = RunConfig(model="").benchmark
-RUN_AGAIN = "Run the command again with a stdout that takes it, such as > file.json."
 _CONTROL = re.compile(f"[{_CONTROLS}]")
 _BREAK = re.compile(f"[{_BREAKS}]")
 _UNSHOWABLE = re.compile(f"[{_CONTROLS}{_BREAKS}]")
@@ -53,7 +52,7 @@ def print_document(
     quiet: bool = False,
     error: BenchError | ErrorEntry | None = None,
     pretty: bool = False,
-    hint: str = RUN_AGAIN,
+    hint: str = process.RUN_AGAIN,
 ) -> int:
     """Write the one document; returns 0, or 4 if it could not be written (people see `hint` then).
 
@@ -77,7 +76,7 @@ def print_document(
     keys = plain_keys(document) if isinstance(document, Struct) else dict(document)
     failure = process.write_stdout(escaped(encode(keys, pretty=pretty)) + b"\n")
     if failure:
-        say_unwritten(failure, hint)
+        say(process.unwritten_message(failure, plain(hint)))
     if not words_come_first:
         print_words()
     return process.EXIT_UNWRITTEN if failure else 0
@@ -129,11 +128,6 @@ def refuse_to_start() -> int:
     say("socratic-runner: stdout is closed, so no document can be written; nothing was called.")
     say("  Give it a file or a pipe, such as > run.json.")
     return ENDINGS["usage"].exit_code
-
-
-def say_unwritten(failure: str, hint: str = RUN_AGAIN) -> None:
-    """Report that stdout `failure` ("was closed", say) before the document was written."""
-    say(f"socratic-runner: stdout {failure} before the document was written.\n  {plain(hint)}")
 
 
 def escaped(document: bytes) -> bytes:

@@ -373,10 +373,10 @@ def say_estimate(document: Mapping[str, Any]) -> None:
     deadline = document["deadline"]
     if deadline and not deadline["covers_expected"]:
         say(f"the deadline of {deadline['deadline_s']:g} s comes before its end")
-    say(f"expected {usd}, {_format_range(*span, 's', 1)}; {_sent_text(document['sent'])}")
+    say(f"expected {usd}, {_format_range(*span, 's', 1)}; {_request_text(document['sent'])}")
 
 
-def _sent_text(sent: Mapping[str, int]) -> str:
+def _request_text(sent: Mapping[str, int]) -> str:
     requests = plural(sent["count_tokens"], "request")
     texts = {
         "count_tokens": f"tokens were asked for ({requests} of CountTokens)",

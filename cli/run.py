@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from .arguments import Flags, parse
 from .flags import build_parser
 
-TYPE_CHECKING = False  # see cli/process.py
+TYPE_CHECKING = False  # the module of that name takes longer to import than all of help
 if TYPE_CHECKING:
     from socratic_bench.errors import Words
 

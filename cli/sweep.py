@@ -4,11 +4,10 @@ They are those of a run, but an axis has its own flag, which takes as many words
 """
 
 from argparse import SUPPRESS
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from collections.abc import Iterator, Sequence
 
 from socratic_bench.benchmarks import RunConfig
-from socratic_bench.settings import flag_names, table
+from socratic_bench.settings import table
 from socratic_bench.settings.table import listed
 from socratic_bench.studies.sweep.settings import SweepSettings
 
@@ -28,8 +27,6 @@ credentials, 6 deadline or budget, 4 cells are missing, 5 a gate or the judge co
 """
 # Flags of a single run.
 EXCLUDED = ("resume-from", "brief")
-# Refused with the reason, so that scripts which still give it say what to do.
-PROCESSES = "processes"
 
 
 def main(words: Sequence[str]) -> int:
@@ -47,13 +44,9 @@ def build_parser() -> Parser:
     parser = settings_parser("sweep", usage, DESCRIPTION, EXIT_CODES)
     parser.add_argument("plan", nargs="?", metavar="PLAN.toml", help="the sweep's flags as a file")
     add_rows(parser, [*_rows()])
-    parser.add_argument(f"--{PROCESSES}", help=SUPPRESS, **FORMS["word"])
+    # Refused with the reason later, so that scripts which still give it say what to do.
+    parser.add_argument("--processes", help=SUPPRESS, **FORMS["word"])
     return parser
-
-
-def flag_of(name: str) -> str:
-    """The flag of a setting in this command: that of its axis, if it is one."""
-    return _flag_names()(name)
 
 
 def _rows() -> Iterator[Row]:
@@ -68,11 +61,3 @@ def _rows() -> Iterator[Row]:
         if row.flag and (row.group == "sweep" or row.flag not in excluded):
             flag = f"-{row.short} --{row.flag}" if row.short else f"--{row.flag}"
             yield row.group, flag, row.form, row.metavar or "", row.text
-
-
-@cache
-def _flag_names() -> Callable[[str], str]:
-    fields = table(RunConfig).values()
-    axes = {field.name: field.setting.axis for field in fields if field.setting.axis}
-    run_flag_of = flag_names((SweepSettings, RunConfig, Options))
-    return lambda name: f"--{axes[name]}" if name in axes else run_flag_of(name)

@@ -214,8 +214,8 @@ def _joined(parts: Iterable[tuple[int, str]]) -> str:
 
 def _total(amounts: Sequence[float | None]) -> float | None:
     """The sum; `None` if an amount is unknown."""
-    known = [amount for amount in amounts if amount is not None]
-    return sum(known) if len(known) == len(amounts) else None
+    summands = [amount for amount in amounts if amount is not None]
+    return sum(summands) if len(summands) == len(amounts) else None
 
 
 def _row(model: ModelProgress) -> list[str]:

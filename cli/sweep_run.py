@@ -1,16 +1,18 @@
 """A sweep of the command: from its flags to its document, its tables and its exit code."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
 
 from msgspec.structs import replace
 
+from socratic_bench.benchmarks import RunConfig
 from socratic_bench.documents.dry_run import SweepDryRun
 from socratic_bench.documents.jury import SCORE, Agreement
 from socratic_bench.documents.sweep import Group, Mean, SweepDocument
 from socratic_bench.errors import ENDINGS, BenchError, UsageError, Words
 from socratic_bench.runs import CancelToken, run_cancellable
+from socratic_bench.settings import flag_names, table
 from socratic_bench.statistics import agreement
 from socratic_bench.statistics.intervals import is_available
 from socratic_bench.studies.figures import danger
@@ -19,6 +21,7 @@ from socratic_bench.studies.sweep.estimate import forecast_sweep
 from socratic_bench.studies.sweep.plan_file import NO_PLAN, PlanFile, read_plan_file
 from socratic_bench.studies.sweep.preflight import check
 from socratic_bench.studies.sweep.request import SweepRequest, read_sweep
+from socratic_bench.studies.sweep.settings import SweepSettings
 from socratic_bench.studies.sweep.sweep import SweepResult, perform_sweep
 from socratic_bench.types import JUDGE, plural
 
@@ -33,8 +36,7 @@ from .output import (
     waiting_for,
 )
 from .run_in_thread import run_in_thread, take_signals
-from .settings import sources
-from .sweep import PROCESSES, flag_of
+from .settings import Options, sources
 from .sweep_display import display_for
 from .terminal import INTERVAL, count, duration, marked, usd
 
@@ -76,7 +78,7 @@ def read_request(flags: Flags, problems: Sequence[Words]) -> SweepRequest:
 
     Raises `UsageError` with the given problems and all others.
     """
-    if PROCESSES in flags:
+    if "processes" in flags:
         problems = [*problems, NO_PROCESSES]
     plan = read_plan(flags, problems)
     keeps = not flags.get("dry-run")
@@ -97,6 +99,11 @@ def read_plan(flags: Flags, problems: Sequence[Words]) -> PlanFile:
         return read_plan_file(path)
     except UsageError as error:
         raise UsageError([*problems, *error.sentences]) from error
+
+
+def flag_of(name: str) -> str:
+    """The flag of a setting in the commands of sweeps: that of its axis, if it is one."""
+    return _flag_names()(name)
 
 
 def document_and_exit_code(result: SweepResult) -> tuple[SweepDocument, int]:
@@ -283,3 +290,11 @@ def _say_total(document: SweepDryRun) -> None:
 
 def _usd_or_unknown(amount: float | None) -> str:
     return "unknown" if amount is None else usd(amount)
+
+
+@cache
+def _flag_names() -> Callable[[str], str]:
+    fields = table(RunConfig).values()
+    axes = {field.name: field.setting.axis for field in fields if field.setting.axis}
+    run_flag_of = flag_names((SweepSettings, RunConfig, Options))
+    return lambda name: f"--{axes[name]}" if name in axes else run_flag_of(name)

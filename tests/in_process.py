@@ -116,10 +116,10 @@ def swept(
                 display=display_for(quiet=True),
                 cancel_token=cancel_token or CancelToken(),
                 now=now,
-                call=sweep.flag_of,
+                call=sweep_run.flag_of,
             )
         except BenchError as error:
-            error.call_settings(sweep.flag_of)
+            error.call_settings(sweep_run.flag_of)
             return _failed(error)
         document, code = sweep_run.document_and_exit_code(result)
     return Outcome(code, escaped(encode(plain_keys(document))) + b"\n", "")
