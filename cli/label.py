@@ -118,7 +118,7 @@ def _ask_all(labelling: Labelling) -> int:
         say("")
         if signalled.signal_number != signal.SIGINT:
             code = 128 + signalled.signal_number
-    say(f"{session.n_done} of {n_turns} turns are labelled, in {labelling.asked.file}.")
+    say(f"{session.n_done} of {n_turns} turns are labelled, in {labelling.request.file}.")
     return code
 
 

@@ -12,7 +12,7 @@ from socratic_bench.documents.report import ReportDocument, ReportFile
 from socratic_bench.errors import UsageError, Words
 from socratic_bench.runs.prepare import calibrations_at
 from socratic_bench.studies.calibrate.corrections import CorrectionRequest, correct
-from socratic_bench.studies.report.exports import export, problems_of, write_all
+from socratic_bench.studies.report.exports import export, find_problems, write_all
 from socratic_bench.studies.report.rows import read_rows
 
 from .arguments import Parser, parse_strictly
@@ -86,7 +86,7 @@ def check(flags: Namespace, prog: str) -> int:
     paths = _paths(flags)
     if not paths:
         problems.append(f"What is to be written: name it with --{', --'.join(FORMS)}.")
-    problems += problems_of(paths)
+    problems += find_problems(paths)
     max_bytes = _read_size(flags.max_size, problems)
     if problems:
         raise UsageError(problems, hint=f"See {prog} --help.")

@@ -13,7 +13,7 @@ import pytest
 
 from socratic_bench.benchmarks.socratic.scenarios.loading import builtin_ids
 from socratic_bench.studies.calibrate.readings import read_runs
-from socratic_bench.studies.calibrate.session import drawn_turns
+from socratic_bench.studies.calibrate.session import sample_turns
 from tests.command import assert_valid, begin, environment, printed, run
 from tests.test_sweep import curated, sweep
 
@@ -248,7 +248,7 @@ class TestDrawing:
         docs = curated(tmp_path / "runs")
         runs = read_runs([str(tmp_path / "runs")], str)
         factors = {True: set(), False: set()}
-        for one in (one for seed in range(300) for one in drawn_turns(runs, 2, seed=seed)):
+        for one in (one for seed in range(300) for one in sample_turns(runs, 2, seed=seed)):
             turn = docs[one.run.run_id]["turns"][one.turn.turn]
             bounds = docs[one.run.run_id]["thresholds"]
             near = [bounds["compliance"], bounds["half_life"]]

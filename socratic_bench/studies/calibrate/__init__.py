@@ -1,1 +1,1 @@
-"""A judge held to what people say: their labels are judged by the ordinary engine and compared."""
+"""Calibrate judges against people's labels, correct figures by labels, and collect labels."""

@@ -1,4 +1,6 @@
-"""From labels and a judge to the document of a calibration."""
+"""Calibrate a judge: score labelled replies as a benchmark of their own, and compare the verdicts
+with the labels.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
@@ -51,7 +53,7 @@ from socratic_bench.studies.calibrate.readings import (
     JudgedLabel,
     JudgedRun,
     Quantity,
-    matches,
+    match_quantities,
     read_runs,
     score_of,
 )
@@ -60,20 +62,16 @@ from socratic_bench.types import JUDGE, Role, plural
 
 FEW_DIALOGUES = 10
 CALL_HELP = "See socratic-runner calibrate --help."
-# Labelled replies as a benchmark of their own: nothing is asked but the judge.
-
 NAME = "labels"
 # How a judge is shown the first words, if others before the reply are left out.
 FIRST_WORDS = ", first words"
-# Where a calibration is kept: beside the run that judged, in its own folder of the stores.
-
 FOLDER = "calibrations"
 
 
 class CalibrationRequest(Struct, frozen=True, kw_only=True):
-    """What is asked for: files of `labels`, the `runs` whose turns labels name without their words,
-    the `rubric` by its edition or file (none: the usual one), by label of yes or no what the judge
-    says yes by, and the half of intervals that more labels are to reach.
+    """What the user asks for: files of `labels`; the `runs` that hold the texts of labels without
+    one; the `rubric` by edition or file (default: the benchmark's); for each yes/no label the
+    judge's quantity that it matches; the target half-width of intervals.
     """
 
     labels: tuple[str, ...]
@@ -84,9 +82,9 @@ class CalibrationRequest(Struct, frozen=True, kw_only=True):
 
 
 class Calibration(Struct, frozen=True, kw_only=True):
-    """A calibration that may start: labels are read, and its run is prepared."""
+    """A calibration that is ready to start: labels are read, and its run is prepared."""
 
-    asked: CalibrationRequest
+    request: CalibrationRequest
     plan: Plan
     labels: Sequence[Label]
     turns: Sequence[LabelledTurn]
@@ -95,33 +93,37 @@ class Calibration(Struct, frozen=True, kw_only=True):
 
 
 class LabelledEpisode(Episode, frozen=True, kw_only=True):
-    """Every labelled reply, published as if it had just been given."""
+    """An episode that publishes every labelled reply as if a model had just given it."""
 
     turns: Sequence[LabelledTurn]
     context_exchanges: int
 
     def play(self, context: EpisodeContext) -> EpisodeResult:
-        for index, one in enumerate(self.turns):
-            context.publish(_turn(index, one))
+        for index, turn in enumerate(self.turns):
+            context.publish(_turn(index, turn))
         return EpisodeResult(end_reason="max_turns")
 
     def judge_input(self, turns: Sequence[Turn], index: int) -> JudgeInput:
-        """As in a run: the first words, the last few exchanges, and what is answered."""
-        one, rubric = self.turns[index].first, self.rubric
+        """The same context that a judge of a run gets: first message, last few exchanges, and the
+        message that the reply answers.
+        """
+        label, rubric = self.turns[index].first, self.rubric
         assert rubric is not None  # noqa: S101 -- `prepare` gives one
         asking, tested = rubric.speakers
-        said = [(asking if line.role == "user" else tested, line.text) for line in one.history]
-        recent = said[max(0, len(said) - 2 * self.context_exchanges) :]
-        if len(recent) < len(said):
-            recent = [(f"{asking}{FIRST_WORDS}", said[0][1]), *recent]
-        return JudgeInput((*recent, (asking, one.prompt or "")), turns[index].reply.message.text)
+        messages = [
+            (asking if line.role == "user" else tested, line.text) for line in label.history
+        ]
+        recent = messages[max(0, len(messages) - 2 * self.context_exchanges) :]
+        if len(recent) < len(messages):
+            recent = [(f"{asking}{FIRST_WORDS}", messages[0][1]), *recent]
+        return JudgeInput((*recent, (asking, label.prompt or "")), turns[index].reply.message.text)
 
     def expected_reply(self, role: Role, length: Length) -> str:  # noqa: ARG002
         return "The reply is just what the rubric asks for, in full."
 
 
 class LabelledReplies(Benchmark):
-    """The labelled replies, to be judged by a rubric."""
+    """A benchmark whose episode is labelled replies, scored by one rubric."""
 
     name = NAME
     primary_metric = "n_labelled"
@@ -147,7 +149,7 @@ class LabelledReplies(Benchmark):
         return Sample(
             id=NAME,
             label=f"{len(self._turns)} labelled replies",
-            prompt="".join(one.first.prompt or "" for one in self._turns[:1]),
+            prompt="".join(turn.first.prompt or "" for turn in self._turns[:1]),
             n_items=len(self._turns),
             hashes={
                 "replies_sha256": _fingerprint(self._turns),
@@ -162,24 +164,27 @@ class LabelledReplies(Benchmark):
 
 def prepare_calibration(
     config: RunConfig,
-    asked: CalibrationRequest,
+    request: CalibrationRequest,
     problems: Sequence[Words] = (),
     *,
     region: Callable[[], str] = str,
 ) -> Calibration:
-    """Check everything. Raises `UsageError` with the given mistakes and all others."""
+    """Read labels, runs and rubric, and plan the run of the judge.
+
+    Raises `UsageError` with the given problems and all that are found.
+    """
     mistakes = Mistakes(problems)
     rubric: Rubric | None = None
     labels: Sequence[Label] = ()
     quantities: Mapping[str, Quantity] = {}
     with mistakes:
-        named = asked.rubric or str(getattr(config, "rubric", ""))  # or the benchmark's usual one
+        named = request.rubric or str(getattr(config, "rubric", ""))  # or the benchmark's usual one
         rubric = load_benchmark(config.benchmark).find_rubric(named)
     with mistakes:
-        labels = read_labels(asked.labels)
+        labels = read_labels(request.labels)
     with mistakes:
-        runs = {run.run_id: run for run in read_runs(asked.runs, region)}
-        labels = [_with_words(one, runs.get(one.run_id or "")) for one in labels]
+        runs = {run.run_id: run for run in read_runs(request.runs, region)}
+        labels = [_with_words(label, runs.get(label.run_id or "")) for label in labels]
     turns = labelled_turns(labels)
     mistakes.sentences += _textless(turns)
     if config.judge_model is None:
@@ -188,31 +193,48 @@ def prepare_calibration(
         raise mistakes.error(CALL_HELP)
     mistakes.sentences += mistaken_scores(labels, rubric)
     if labels:
-        answers = {name for one in labels for name in one.events}
+        answers = {name for label in labels for name in label.events}
         with mistakes:
-            quantities = matches(asked.matches, answers, rubric)
+            quantities = match_quantities(request.matches, answers, rubric)
     with mistakes:
-        run_config = in_its_folder(_run_config(config, len(turns) or 1))
+        run_config = with_own_folder(_run_config(config, len(turns) or 1))
         plan = prepare(run_config, benchmark=LabelledReplies(turns, rubric))
     if mistakes.sentences:
         raise mistakes.error(CALL_HELP)
     return Calibration(
-        asked=asked, plan=plan, labels=labels, turns=turns, rubric=rubric, quantities=quantities
+        request=request, plan=plan, labels=labels, turns=turns, rubric=rubric, quantities=quantities
     )
 
 
 def _with_words(label: Label, run: JudgedRun | None) -> Label:
-    """One that lacks the words gets those of its turn, where that is of one of the runs."""
-    if label.reply is not None or run is None or label.turn not in {one.turn for one in run.turns}:
+    """Complete a label without texts from its turn in one of the runs, if that is there."""
+    if (
+        label.reply is not None
+        or run is None
+        or label.turn not in {turn.turn for turn in run.turns}
+    ):
         return label
     history, prompt, reply = run.words_of(label.turn)
     author = label.author or run.model
     return replace(label, history=history, prompt=prompt, reply=reply, author=author)
 
 
+def _textless(turns: Sequence[LabelledTurn]) -> Iterator[Problem]:
+    missing = [turn.first for turn in turns if turn.first.reply is None]
+    if missing:
+        label = missing[0]
+        yield Problem.of(
+            "{n} labels name a turn whose words are not known, first turn {turn} of {run_id}: say "
+            "with {runs} where these runs are.",
+            n=len(missing),
+            turn=label.turn,
+            run_id=label.run_id,
+        )
+
+
 def _run_config(config: RunConfig, n_turns: int) -> RunConfig:
-    """That of the run which judges: nobody is tested, so the judge's model stands in its place.
-    What a seed is for, delimiters, needs none that is drawn anew. No earlier calibration counts.
+    """The configuration of the judge's run. No model is under test, so the judge's model stands in
+    its place. The seed is fixed, since it only makes delimiters. Earlier calibrations do not count.
     """
     judge = "+".join(config.jurors)
     seed = 0 if config.seed is None else config.seed
@@ -227,30 +249,17 @@ def _run_config(config: RunConfig, n_turns: int) -> RunConfig:
     )
 
 
-def _textless(turns: Sequence[LabelledTurn]) -> Iterator[Problem]:
-    missing = [one.first for one in turns if one.first.reply is None]
-    if missing:
-        one = missing[0]
-        yield Problem.of(
-            "{n} labels name a turn whose words are not known, first turn {turn} of {run_id}: say "
-            "with {runs} where these runs are.",
-            n=len(missing),
-            turn=one.turn,
-            run_id=one.run_id,
-        )
-
-
 def document_of(calibration: Calibration, result: RunResult) -> CalibrationDocument:
-    """What the run's verdicts and the labels come to."""
-    rubric, asked = calibration.rubric, calibration.asked
+    """The document of a calibration: agreement of the run's verdicts with the labels."""
+    rubric, request = calibration.rubric, calibration.request
     judged = {turn.index: turn.judged for turn in result.turns}
     readings = [
         JudgedLabel(turn=turn, judged=judged.get(index))
         for index, turn in enumerate(calibration.turns)
     ]
     has_alpha = agreement.is_available()
-    figures = Figures(rubric=rubric, has_alpha=has_alpha, half_width=asked.half_width)
-    names = names_of(rubric, {name for one in calibration.labels for name in one.scores})
+    figures = Figures(rubric=rubric, has_alpha=has_alpha, half_width=request.half_width)
+    names = names_of(rubric, {name for label in calibration.labels for name in label.scores})
     judge = JudgeEntry.of(result)
     return CalibrationDocument(
         run_id=result.run_id,
@@ -274,7 +283,7 @@ def document_of(calibration: Calibration, result: RunResult) -> CalibrationDocum
             for name, quantity in calibration.quantities.items()
         },
         disagreements=disagreements(readings, names, calibration.quantities, rubric),
-        turns=[_row(one, names, calibration) for one in readings],
+        turns=[_row(reading, names, calibration) for reading in readings],
         cost_usd=_usd(result),
         usage=ActorUsage.of_all([result.tallies[JUDGE]]),
         completed_at=utc(result.completed_at),
@@ -287,9 +296,66 @@ def document_of(calibration: Calibration, result: RunResult) -> CalibrationDocum
     )
 
 
+def _labels_entry(calibration: Calibration) -> LabelsEntry:
+    turns, labels = calibration.turns, calibration.labels
+    return LabelsEntry(
+        sha256=sha256(msgspec.json.encode(labels)).hexdigest(),
+        n=len(labels),
+        n_turns=len(turns),
+        n_dialogues=len({turn.cluster for turn in turns}),
+        n_drawn=sum(turn.probability is not None for turn in turns),
+        labellers=sorted({label.labeller for label in labels}),
+    )
+
+
+def _row(reading: JudgedLabel, names: Sequence[str], calibration: Calibration) -> CalibratedTurn:
+    first, rubric = reading.turn.first, calibration.rubric
+    label: dict[str, Any] = {name: rounded(score_of(reading.turn, name, rubric)) for name in names}
+    label |= {name: reading.turn.answer(name) for name in calibration.quantities}
+    return CalibratedTurn(
+        dialogue=reading.turn.cluster,
+        run_id=first.run_id,
+        turn=first.turn,
+        author=first.author,
+        probability=reading.turn.probability,
+        label={name: value for name, value in label.items() if value is not None},
+        judge=_judge_answers(reading, names, calibration.quantities) if reading.verdict else None,
+        unjudged_reason=reading.outcome.reason if isinstance(reading.outcome, Unscored) else None,
+    )
+
+
+def _judge_answers(
+    reading: JudgedLabel, names: Sequence[str], quantities: Mapping[str, Quantity]
+) -> dict[str, bool | float | None]:
+    answers: dict[str, bool | float | None] = {name: reading.scores.get(name) for name in names}
+    for name, quantity in quantities.items():
+        strength = reading.strength(quantity)
+        answers[name] = None if strength is None else quantity.is_yes(strength)
+    return answers
+
+
 def _usd(result: RunResult) -> float | None:
     cost = result.cost.roles[JUDGE] if result.cost else None
     return cost.total_usd if cost else None
+
+
+def _notices(calibration: Calibration, *, has_alpha: bool) -> Iterator[str]:
+    if not has_alpha:
+        yield agreement.NO_ALPHA
+    n_dialogues = len({turn.cluster for turn in calibration.turns})
+    if n_dialogues < FEW_DIALOGUES:
+        yield (
+            f"The labels are of {plural(n_dialogues, 'dialogue')} only: with under "
+            f"{FEW_DIALOGUES} an interval says little."
+        )
+
+
+def _losses(judge: JudgeEntry | None, n_replies: int) -> Iterator[str]:
+    """A notice for each juror that gave no verdict on some replies."""
+    for juror in judge.jurors if judge and len(judge.jurors) > 1 else ():
+        if missing := n_replies - juror.judged_turns:
+            reasons = ", ".join(juror.unjudged_reasons)
+            yield f"The juror {juror.model} gave no verdict on {missing} of {n_replies}: {reasons}."
 
 
 def _error(result: RunResult) -> ErrorEntry | None:
@@ -305,84 +371,29 @@ def _error(result: RunResult) -> ErrorEntry | None:
     )
 
 
-def _notices(calibration: Calibration, *, has_alpha: bool) -> Iterator[str]:
-    if not has_alpha:
-        yield agreement.NO_ALPHA
-    n_dialogues = len({one.cluster for one in calibration.turns})
-    if n_dialogues < FEW_DIALOGUES:
-        yield (
-            f"The labels are of {plural(n_dialogues, 'dialogue')} only: with under "
-            f"{FEW_DIALOGUES} an interval says little."
-        )
-
-
-def _losses(judge: JudgeEntry | None, n_replies: int) -> Iterator[str]:
-    """What jurors that gave no verdict on some replies leave to the others."""
-    for one in judge.jurors if judge and len(judge.jurors) > 1 else ():
-        if missing := n_replies - one.judged_turns:
-            reasons = ", ".join(one.unjudged_reasons)
-            yield f"The juror {one.model} gave no verdict on {missing} of {n_replies}: {reasons}."
-
-
-def _labels_entry(calibration: Calibration) -> LabelsEntry:
-    turns, labels = calibration.turns, calibration.labels
-    return LabelsEntry(
-        sha256=sha256(msgspec.json.encode(labels)).hexdigest(),
-        n=len(labels),
-        n_turns=len(turns),
-        n_dialogues=len({one.cluster for one in turns}),
-        n_drawn=sum(one.probability is not None for one in turns),
-        labellers=sorted({one.labeller for one in labels}),
-    )
-
-
-def _row(one: JudgedLabel, names: Sequence[str], calibration: Calibration) -> CalibratedTurn:
-    first, rubric = one.turn.first, calibration.rubric
-    label: dict[str, Any] = {name: rounded(score_of(one.turn, name, rubric)) for name in names}
-    label |= {name: one.turn.answer(name) for name in calibration.quantities}
-    return CalibratedTurn(
-        dialogue=one.turn.cluster,
-        run_id=first.run_id,
-        turn=first.turn,
-        author=first.author,
-        probability=one.turn.probability,
-        label={name: value for name, value in label.items() if value is not None},
-        judge=_judged(one, names, calibration.quantities) if one.verdict else None,
-        unjudged_reason=one.outcome.reason if isinstance(one.outcome, Unscored) else None,
-    )
-
-
-def _judged(
-    one: JudgedLabel, names: Sequence[str], quantities: Mapping[str, Quantity]
-) -> dict[str, bool | float | None]:
-    said: dict[str, bool | float | None] = {name: one.scores.get(name) for name in names}
-    for name, quantity in quantities.items():
-        strength = one.strength(quantity)
-        said[name] = None if strength is None else quantity.is_yes(strength)
-    return said
-
-
-def _fingerprint(turns: Sequence[LabelledTurn]) -> str:
-    """Of what is judged, in its order, whatever the labels say of it."""
-    shown = [(one.first.history, one.first.prompt, one.first.reply) for one in turns]
-    return sha256(msgspec.json.encode(shown)).hexdigest()
-
-
-def _turn(index: int, one: LabelledTurn) -> Turn:
-    reply = recorded_reply(one.first.reply or "", "end_turn")
-    return Turn(index=index, prompt=one.first.prompt or "", reply=reply)
-
-
-def in_its_folder(config: RunConfig) -> RunConfig:
-    """Apart from runs that were played, so that these can be compared by themselves."""
+def with_own_folder(config: RunConfig) -> RunConfig:
+    """Store the run in a folder of its own, so that a comparison of ordinary runs does not include
+    it.
+    """
     folder = str(Path(config.output_dir) / FOLDER) if config.output_dir else None
     prefix = f"{config.s3_prefix}/{FOLDER}".strip("/") if config.s3_bucket else ""
     return replace(config, output_dir=folder, s3_prefix=prefix)
 
 
 def keep(document: CalibrationDocument, config: CoreConfig) -> None:
-    """Raises `ArtifactError` if a store does not take it."""
+    """Write the document into each store. Raises `ArtifactError` if a store refuses it."""
     body = encode(plain_keys(document))
     for store in (open_folder(config), open_bucket(config)):
         if store is not None:
             store.put(f"{document.run_id}.json", body)
+
+
+def _fingerprint(turns: Sequence[LabelledTurn]) -> str:
+    """Hash of the replies in their order; labels do not change it."""
+    replies = [(turn.first.history, turn.first.prompt, turn.first.reply) for turn in turns]
+    return sha256(msgspec.json.encode(replies)).hexdigest()
+
+
+def _turn(index: int, turn: LabelledTurn) -> Turn:
+    reply = recorded_reply(turn.first.reply or "", "end_turn")
+    return Turn(index=index, prompt=turn.first.prompt or "", reply=reply)

@@ -1,4 +1,4 @@
-"""From stored runs and labels to the document of a correction."""
+"""Correct a model's figures by people's labels: as judged, corrected, and by labels alone."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -44,8 +44,8 @@ from socratic_bench.studies.calibrate.readings import (
     JudgedRun,
     JudgedTurn,
     Quantity,
-    matches,
-    parsed,
+    match_quantities,
+    parse_quantity,
     read_runs,
     score_of,
 )
@@ -54,20 +54,16 @@ from socratic_bench.turns import Rubric
 from socratic_bench.types import plural
 
 Place = tuple[str, int]  # a run and a turn of it
-# One figure of a model, three ways: as judged, corrected by labels, and of labels alone.
-
 Flag = Literal["labels_of_others", "outside_labelled_range"]
 SLACK = 1e-9
-# Times to an event, as judged and by labels: these only where whole dialogues are labelled.
-
 TimesOf = Callable[[Mapping[str, Any], Sequence[float]], Mapping[str, Time]]
 Found = Mapping[str, list[list[Time]]]
 
 
 class CorrectionRequest(Struct, frozen=True, kw_only=True):
-    """What is asked for: stored runs, by the verdicts of a judging if one is named; files of
-    labels; by label of yes or no what the judge says yes by; rates of turns whose score is under or
-    over a bound.
+    """What the user asks for: stored runs, and the judging whose verdicts count (default: the
+    first); files of labels; for each yes/no label the judge's quantity that it matches; rates of
+    turns with a score below or above a bound.
     """
 
     runs: tuple[str, ...]
@@ -78,7 +74,7 @@ class CorrectionRequest(Struct, frozen=True, kw_only=True):
 
 
 class _FigureSpec(Struct, frozen=True, kw_only=True):
-    """A figure: what the judge says of a turn, what people say, its bounds."""
+    """A figure: its value by the judge and by people, and its bounds."""
 
     name: str
     judge: Callable[[JudgedTurn], float | None]
@@ -89,51 +85,60 @@ class _FigureSpec(Struct, frozen=True, kw_only=True):
 
 
 class Values(Struct, frozen=True, kw_only=True):
-    """What there is of one figure: `judged` of the model's turns, labels of `own` turns, and of
-    `all` models'. `low` and `high` bound it; a rate is of yes or no.
+    """Data of one figure: `judged` values of the model's turns, labels of the model's own turns,
+    and labels of all models' turns. `low` and `high` bound the figure. A rate has yes/no values.
     """
 
     judged: Sequence[Judged]
-    own: Sequence[Labelled]
-    all: Sequence[Labelled]
+    own_labels: Sequence[Labelled]
+    all_labels: Sequence[Labelled]
     low: float
     high: float
     is_rate: bool = False
 
 
-def correct(asked: CorrectionRequest, region: Callable[[], str]) -> CorrectionDocument:
-    """Raises `UsageError` with all that is wrong, `ArtifactError` for a store."""
+def correct(request: CorrectionRequest, region: Callable[[], str]) -> CorrectionDocument:
+    """Correct the figures of stored runs.
+
+    Raises `UsageError` with everything that is wrong, and `ArtifactError` if a store cannot be
+    read.
+    """
     mistakes = Mistakes()
     runs: Sequence[JudgedRun] = ()
     labels: Sequence[Label] = ()
     with mistakes:
-        runs = read_runs(asked.runs, region, asked.judging)
+        runs = read_runs(request.runs, region, request.judging)
     with mistakes:
-        labels = read_labels(asked.labels)
+        labels = read_labels(request.labels)
     if mistakes.sentences:
         raise mistakes.error("See socratic-runner correct --help.")
     judge = _judge_of(runs)
     rubric = _rubric_of(runs[0].benchmark, judge)
-    quantities = matches(asked.matches, {name for one in labels for name in one.events}, rubric)
+    quantities = match_quantities(
+        request.matches, {name for label in labels for name in label.events}, rubric
+    )
     turns = _labelled_of(labelled_turns(labels), runs, rubric)
-    names = [one.name for one in rubric.dimensions]
-    labelled = [one for one in names if any(one in label.scores for label in labels)]
+    names = [dimension.name for dimension in rubric.dimensions]
+    labelled = [name for name in names if any(name in label.scores for label in labels)]
     wanted = [
         *_scores([*labelled, TOTAL] if labelled == names else labelled, rubric),
         *(_answer(name, quantity) for name, quantity in quantities.items()),
-        *(_rate(word, rubric) for word in asked.rates),
+        *(_rate(word, rubric) for word in request.rates),
     ]
     return CorrectionDocument(
         judge=judge,
         n_runs=len(runs),
         n_labels=len(turns),
-        n_without_probability=sum(one.probability is None for one in turns.values()),
+        n_without_probability=sum(turn.probability is None for turn in turns.values()),
         models=[*_models(runs, turns, wanted, rubric)],
     )
 
 
 def _judge_of(runs: Sequence[JudgedRun]) -> CalibratedJudge:
-    """The one that judged all runs: figures of several cannot be corrected together."""
+    """The judge of all runs.
+
+    Raises `UsageError` if there are several: their figures cannot be corrected together.
+    """
     judges = {run.judge for run in runs if run.judge}
     if unjudged := [run.run_id for run in runs if run.judge is None]:
         raise UsageError(
@@ -143,16 +148,16 @@ def _judge_of(runs: Sequence[JudgedRun]) -> CalibratedJudge:
             ),
         )
     if len(judges) > 1:
-        shown = sorted(map(_in_words, judges))
+        judge_texts = sorted(map(_describe, judges))
         raise UsageError(
-            [f"The runs have several judges: {'; '.join(shown)}."],
+            [f"The runs have several judges: {'; '.join(judge_texts)}."],
             hint="Correct the runs of each judge by themselves.",
         )
     return judges.pop()
 
 
-def _in_words(judge: CalibratedJudge) -> str:
-    """With all that may tell two judges of one model apart."""
+def _describe(judge: CalibratedJudge) -> str:
+    """Describe a judge by everything that can differ between two judges of one model."""
     temperature = "its own" if judge.temperature is None else f"{judge.temperature:g}"
     rule = f", {judge.rule}" if judge.rule else ""
     return (
@@ -174,30 +179,33 @@ def _rubric_of(benchmark: str, judge: CalibratedJudge) -> Rubric:
 def _labelled_of(
     turns: Sequence[LabelledTurn], runs: Sequence[JudgedRun], rubric: Rubric
 ) -> Mapping[Place, LabelledTurn]:
-    """The labels of turns of these runs. Raises `UsageError` for those of other words, and for
-    scores that the rubric does not have.
+    """Labels of turns of these runs.
+
+    Raises `UsageError` for labels of other texts and for scores outside the rubric's range.
     """
-    known = {(run.run_id, turn.turn): turn for run in runs for turn in run.turns}
-    found: dict[Place, LabelledTurn] = {}
+    judged_turns = {(run.run_id, turn.turn): turn for run in runs for turn in run.turns}
+    labelled: dict[Place, LabelledTurn] = {}
     problems: list[Words] = []
-    for one in turns:
-        first = one.first
+    for turn in turns:
+        first = turn.first
         place = (first.run_id or "", -1 if first.turn is None else first.turn)
-        if place not in known:
+        if place not in judged_turns:
             continue
-        if first.reply is not None and first.reply != known[place].question:
+        if first.reply is not None and first.reply != judged_turns[place].question:
             problems.append(f"The label of turn {place[1]} of {place[0]} is of another reply.")
-        found[place] = one
-    if not found:
+        labelled[place] = turn
+    if not labelled:
         problems.append("No label is of a turn of these runs: labels say so by run_id and turn.")
-    problems += mistaken_scores([one for turn in found.values() for one in turn.labels], rubric)
+    problems += mistaken_scores(
+        [label for turn in labelled.values() for label in turn.labels], rubric
+    )
     if problems:
         raise UsageError(problems)
-    return found
+    return labelled
 
 
 def _scores(names: Sequence[str], rubric: Rubric) -> Iterator[_FigureSpec]:
-    bounds = {one.name: (one.low, one.high) for one in rubric.dimensions}
+    bounds = {dimension.name: (dimension.low, dimension.high) for dimension in rubric.dimensions}
     bounds[TOTAL] = (
         sum(low for low, _ in bounds.values()),
         sum(high for _, high in bounds.values()),
@@ -217,18 +225,26 @@ def _score(name: str, low: float, high: float, rubric: Rubric) -> _FigureSpec:
 
 
 def _answer(name: str, quantity: Quantity) -> _FigureSpec:
-    """The rate of a label of yes or no."""
+    """The rate of a yes/no label."""
 
     def label(turn: LabelledTurn) -> float | None:
         answer = turn.answer(name)
         return None if answer is None else float(answer)
 
-    return _FigureSpec(name=name, judge=_said(quantity), label=label, is_rate=True)
+    return _FigureSpec(name=name, judge=_judge_answer(quantity), label=label, is_rate=True)
+
+
+def _judge_answer(quantity: Quantity) -> Callable[[JudgedTurn], float | None]:
+    def judge_answer(turn: JudgedTurn) -> float | None:
+        strength = quantity.strength(turn.points, turn.events)
+        return None if strength is None else float(quantity.is_yes(strength))
+
+    return judge_answer
 
 
 def _rate(word: str, rubric: Rubric) -> _FigureSpec:
-    """The rate of turns whose score is on one side of a bound, the judge's and people's alike."""
-    quantity = parsed(word, rubric)
+    """The rate of turns with a score on one side of a bound, by the judge and by people."""
+    quantity = parse_quantity(word, rubric)
     name = quantity.score
     if name is None:
         form = "DIMENSION<BOUND or DIMENSION>=BOUND"
@@ -238,15 +254,7 @@ def _rate(word: str, rubric: Rubric) -> _FigureSpec:
         score = score_of(turn, name, rubric)
         return None if score is None else float(quantity.is_yes(quantity.sign * score))
 
-    return _FigureSpec(name=quantity.name, judge=_said(quantity), label=label, is_rate=True)
-
-
-def _said(quantity: Quantity) -> Callable[[JudgedTurn], float | None]:
-    def said(turn: JudgedTurn) -> float | None:
-        strength = quantity.strength(turn.points, turn.events)
-        return None if strength is None else float(quantity.is_yes(strength))
-
-    return said
+    return _FigureSpec(name=quantity.name, judge=_judge_answer(quantity), label=label, is_rate=True)
 
 
 def _models(
@@ -258,98 +266,100 @@ def _models(
     by_model: dict[str, list[JudgedRun]] = defaultdict(list)
     for run in runs:
         by_model[run.model].append(run)
-    labels = {one.name: [*_labelled_values(runs, turns, one)] for one in wanted}
+    labels = {figure.name: [*_labelled_values(runs, turns, figure)] for figure in wanted}
     times_of = load_benchmark(runs[0].benchmark).parts.times
-    for model, some in sorted(by_model.items()):
-        ids = {run.run_id for run in some}
-        drawn = [p for p, turn in turns.items() if p[0] in ids and turn.probability is not None]
+    for model, model_runs in sorted(by_model.items()):
+        ids = {run.run_id for run in model_runs}
+        sampled = [p for p, turn in turns.items() if p[0] in ids and turn.probability is not None]
         yield CorrectedModel(
             model=model,
-            n_runs=len(some),
-            n_labelled=len(drawn),
-            n_labelled_dialogues=len({run_id for run_id, _ in drawn}),
+            n_runs=len(model_runs),
+            n_labelled=len(sampled),
+            n_labelled_dialogues=len({run_id for run_id, _ in sampled}),
             figures={
-                one.name: three_ways(
+                figure.name: three_ways(
                     Values(
-                        judged=[*_judge_values(some, one)],
-                        own=[label for label in labels[one.name] if label.cluster in ids],
-                        all=labels[one.name],
-                        low=one.low,
-                        high=one.high,
-                        is_rate=one.is_rate,
+                        judged=[*_judge_values(model_runs, figure)],
+                        own_labels=[label for label in labels[figure.name] if label.cluster in ids],
+                        all_labels=labels[figure.name],
+                        low=figure.low,
+                        high=figure.high,
+                        is_rate=figure.is_rate,
                     )
                 )
-                for one in wanted
+                for figure in wanted
             },
-            times=times(some, turns, rubric, times_of) if times_of else {},
+            times=times(model_runs, turns, rubric, times_of) if times_of else {},
         )
-
-
-def _judge_values(runs: Sequence[JudgedRun], wanted: _FigureSpec) -> Iterator[Judged]:
-    for run in runs:
-        said = [value for turn in run.turns if (value := wanted.judge(turn)) is not None]
-        for value in said:
-            yield Judged(run.run_id, value, 1 / len(said))
 
 
 def _labelled_values(
     runs: Sequence[JudgedRun], turns: Mapping[Place, LabelledTurn], wanted: _FigureSpec
 ) -> Iterator[Labelled]:
     for run in runs:
-        said = {turn.turn: value for turn in run.turns if (value := wanted.judge(turn)) is not None}
-        for index, value in said.items():
-            one = turns.get((run.run_id, index))
-            label = wanted.label(one) if one else None
-            probability = one.probability if one else None
+        values = {
+            turn.turn: value for turn in run.turns if (value := wanted.judge(turn)) is not None
+        }
+        for index, value in values.items():
+            labelled_turn = turns.get((run.run_id, index))
+            label = wanted.label(labelled_turn) if labelled_turn else None
+            probability = labelled_turn.probability if labelled_turn else None
             if label is not None and probability is not None:
-                yield Labelled(run.run_id, value, label, 1 / len(said) / probability)
+                yield Labelled(run.run_id, value, label, 1 / len(values) / probability)
+
+
+def _judge_values(runs: Sequence[JudgedRun], wanted: _FigureSpec) -> Iterator[Judged]:
+    for run in runs:
+        values = [value for turn in run.turns if (value := wanted.judge(turn)) is not None]
+        for value in values:
+            yield Judged(run.run_id, value, 1 / len(values))
 
 
 def three_ways(values: Values) -> ThreeWays:
     return ThreeWays(
-        as_judged=_judged_estimate(values),
-        corrected=_corrected_estimate(values),
+        as_judged=_judge_estimate(values),
+        corrected=_correct_estimate(values),
         of_labels=_label_estimate(values),
     )
 
 
-def _judged_estimate(values: Values) -> Estimated:
+def _judge_estimate(values: Values) -> Estimated:
     n_dialogues = _dialogues(values.judged)
     if not values.judged:
         return Estimated(value=None, n=0, n_dialogues=0, reason="No turn has a verdict on it.")
     return _to_estimated(judge_mean(values.judged), values, len(values.judged), n_dialogues)
 
 
-def _label_estimate(values: Values) -> Estimated:
-    n_dialogues = _dialogues(values.own)
-    if n_dialogues < FEWEST_CLUSTERS:
-        reason = _too_few_dialogues(n_dialogues, "of this model")
-        return Estimated(value=None, n=len(values.own), n_dialogues=n_dialogues, reason=reason)
-    return _to_estimated(label_mean(values.own), values, len(values.own), n_dialogues)
+def _dialogues(values: Sequence[Judged] | Sequence[Labelled]) -> int:
+    return len({value.cluster for value in values})
 
 
-def _to_estimated(found: Estimate, values: Values, n: int, n_dialogues: int) -> Estimated:
-    interval = limits(found.interval(values.low, values.high))
-    return Estimated(value=rounded(found.value), **interval, n=n, n_dialogues=n_dialogues)
+def _to_estimated(estimate: Estimate, values: Values, n: int, n_dialogues: int) -> Estimated:
+    interval = limits(estimate.interval(values.low, values.high))
+    return Estimated(value=rounded(estimate.value), **interval, n=n, n_dialogues=n_dialogues)
 
 
-def _corrected_estimate(values: Values) -> Corrected:
-    """By labels of the model's own turns, where enough dialogues have some; else by all."""
-    is_own = _dialogues(values.own) >= FEWEST_CLUSTERS
-    labelled = values.own if is_own else values.all
-    found = _estimate(values, labelled)
+def _correct_estimate(values: Values) -> Corrected:
+    """Correct by labels of the model's own turns if these are of enough dialogues, otherwise by
+    labels of all models.
+    """
+    is_own = _dialogues(values.own_labels) >= FEWEST_CLUSTERS
+    labelled = values.own_labels if is_own else values.all_labels
+    estimate = _estimate(values, labelled)
     flags: list[Flag] = [] if is_own or not labelled else ["labels_of_others"]
     flags += _beyond(values, labelled)
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "method": "rogan-gladen" if values.is_rate else "prediction-powered",
         "n_labels": len(labelled),
         "n_labelled_dialogues": _dialogues(labelled),
         "flags": flags,
     }
-    if isinstance(found, Uncorrectable):
-        return Corrected(value=None, reason=found.reason, **told)
-    interval = limits(found.interval(values.low, values.high))
-    return Corrected(value=rounded(found.value), **interval, tuning=rounded(found.tuning), **told)
+    if isinstance(estimate, Uncorrectable):
+        return Corrected(value=None, reason=estimate.reason, **fields)
+    interval = limits(estimate.interval(values.low, values.high))
+    return Corrected(
+        value=rounded(estimate.value), **interval, tuning=rounded(estimate.tuning), **fields
+    )
 
 
 def _estimate(values: Values, labelled: Sequence[Labelled]) -> Estimate | Uncorrectable:
@@ -359,30 +369,13 @@ def _estimate(values: Values, labelled: Sequence[Labelled]) -> Estimate | Uncorr
     if not values.judged:
         return Uncorrectable("No turn has a verdict on it.")
     correct = correct_rate if values.is_rate else correct_mean
-    found = correct(values.judged, labelled)
-    if isinstance(found, Uncorrectable) or _is_within_bounds(found.value, values):
-        return found
+    estimate = correct(values.judged, labelled)
+    if isinstance(estimate, Uncorrectable) or _is_within_bounds(estimate.value, values):
+        return estimate
     return Uncorrectable(
-        f"The corrected figure, {found.value:.3f}, is not within {values.low:g} and "
+        f"The corrected figure, {estimate.value:.3f}, is not within {values.low:g} and "
         f"{values.high:g}."
     )
-
-
-def _is_within_bounds(figure: float, values: Values) -> bool:
-    return values.low - SLACK <= figure <= values.high + SLACK
-
-
-def _beyond(values: Values, labelled: Sequence[Labelled]) -> Iterator[Flag]:
-    """Of a rate every judge's answer is among 0 and 1, so that only means can be beyond."""
-    if values.judged and labelled and not values.is_rate:
-        mean = judge_mean(values.judged).value
-        said = [one.judge for one in labelled]
-        if not min(said) <= mean <= max(said):
-            yield "outside_labelled_range"
-
-
-def _dialogues(values: Sequence[Judged] | Sequence[Labelled]) -> int:
-    return len({one.cluster for one in values})
 
 
 def _too_few_dialogues(n_dialogues: int, whose: str) -> str:
@@ -392,27 +385,54 @@ def _too_few_dialogues(n_dialogues: int, whose: str) -> str:
     )
 
 
+def _is_within_bounds(figure: float, values: Values) -> bool:
+    return values.low - SLACK <= figure <= values.high + SLACK
+
+
+def _beyond(values: Values, labelled: Sequence[Labelled]) -> Iterator[Flag]:
+    """Flag a mean outside the range of labelled verdicts. A rate is never outside, since its
+    verdicts are 0 and 1.
+    """
+    if values.judged and labelled and not values.is_rate:
+        mean = judge_mean(values.judged).value
+        judged = [pair.judge for pair in labelled]
+        if not min(judged) <= mean <= max(judged):
+            yield "outside_labelled_range"
+
+
+def _label_estimate(values: Values) -> Estimated:
+    n_dialogues = _dialogues(values.own_labels)
+    if n_dialogues < FEWEST_CLUSTERS:
+        reason = _too_few_dialogues(n_dialogues, "of this model")
+        return Estimated(
+            value=None, n=len(values.own_labels), n_dialogues=n_dialogues, reason=reason
+        )
+    return _to_estimated(label_mean(values.own_labels), values, len(values.own_labels), n_dialogues)
+
+
 def times(
     runs: Sequence[JudgedRun],
     turns: Mapping[tuple[str, int], LabelledTurn],
     rubric: Rubric,
     times_of: TimesOf,
 ) -> dict[str, Times]:
-    """By name, of the runs of one model."""
+    """Times to each event over the runs of one model, by the judge and by labels. Only dialogues
+    that are labelled whole count for labels.
+    """
     judged: list[Mapping[str, Time]] = []
     labelled: list[Mapping[str, Time]] = []
     chances: set[float | None] = set()
     for run in runs:
-        said = [turn for turn in run.turns if turn.score is not None]
-        if not said:
+        judged_turns = [turn for turn in run.turns if turn.score is not None]
+        if not judged_turns:
             continue
-        judged.append(times_of(run.document, [turn.points[TOTAL] for turn in said]))
-        found = [turns.get((run.run_id, turn.turn)) for turn in said]
-        scores = [score_of(one, TOTAL, rubric) for one in found if one]
-        known = [score for score in scores if score is not None]
-        if len(known) == len(said):
-            labelled.append(times_of(run.document, known))
-            chances |= {one.probability for one in found if one}
+        judged.append(times_of(run.document, [turn.points[TOTAL] for turn in judged_turns]))
+        labelled_turns = [turns.get((run.run_id, turn.turn)) for turn in judged_turns]
+        scores = [score_of(turn, TOTAL, rubric) for turn in labelled_turns if turn]
+        known_scores = [score for score in scores if score is not None]
+        if len(known_scores) == len(judged_turns):
+            labelled.append(times_of(run.document, known_scores))
+            chances |= {turn.probability for turn in labelled_turns if turn}
     names = judged[0] if judged else ()
     return {name: _time(name, judged, labelled, chances) for name in names}
 
@@ -447,6 +467,6 @@ def _unlike(chances: set[float | None]) -> str | None:
     return None
 
 
-def _time_survival(name: str, found: Sequence[Mapping[str, Time]]) -> Survival:
-    clusters = [[one[name]] for one in found]
+def _time_survival(name: str, run_times: Sequence[Mapping[str, Time]]) -> Survival:
+    clusters = [[times_by_name[name]] for times_by_name in run_times]
     return survival_of(clusters, longest(clusters), has_limits=intervals.is_available())

@@ -1,4 +1,4 @@
-"""The labelled replies: each once, with what every labeller says of it."""
+"""Labels that people gave to replies: read from JSON Lines or CSV, and grouped by reply."""
 
 import csv
 import io
@@ -18,8 +18,6 @@ from socratic_bench.errors import UsageError, Words
 from socratic_bench.settings import read_bounded
 from socratic_bench.turns import Rubric
 
-# Reads files of labels: JSON Lines, or CSV with the same names as columns.
-
 MAX_BYTES = 200_000_000
 # A column of a mapping is its name, a point, and the key: scores.form.
 MAPPINGS = ("scores", "events", "reasons")
@@ -28,8 +26,8 @@ JSON_COLUMNS, NUMBERS = ("history",), ("turn", "probability")
 
 
 class LabelledTurn(Struct, frozen=True, kw_only=True):
-    """A reply with its labels, one a labeller. `probability` is that with which it was drawn, if
-    all of its labels know it and agree.
+    """A reply with its labels, at most one per labeller. `probability` is the sampling probability,
+    if all labels state the same.
     """
 
     labels: tuple[Label, ...]
@@ -48,94 +46,87 @@ class LabelledTurn(Struct, frozen=True, kw_only=True):
 
     @property
     def probability(self) -> float | None:
-        known = {label.probability for label in self.labels}
-        return known.pop() if len(known) == 1 else None
+        probabilities = {label.probability for label in self.labels}
+        return probabilities.pop() if len(probabilities) == 1 else None
 
     def score(self, name: str) -> float | None:
-        """The mean over labellers."""
+        """Mean score over the labellers."""
         given = [label.scores[name] for label in self.labels if name in label.scores]
         return fsum(given) / len(given) if given else None
 
     def total(self, names: Sequence[str]) -> float | None:
-        """The sum of these dimensions, the mean over those who scored each."""
-        whole = [one for one in self.labels if all(name in one.scores for name in names)]
-        given = [fsum(one.scores[name] for name in names) for one in whole]
+        """Sum of these dimensions, averaged over the labellers who scored each of them."""
+        whole = [label for label in self.labels if all(name in label.scores for name in names)]
+        given = [fsum(label.scores[name] for name in names) for label in whole]
         return fsum(given) / len(given) if given else None
 
     def answer(self, name: str) -> bool | None:
-        """Yes or no by most labellers; `None` where they are divided evenly."""
+        """The majority's answer; `None` for a tie."""
         given = [label.events[name] for label in self.labels if name in label.events]
         n_yes = sum(given)
         return None if 2 * n_yes == len(given) else 2 * n_yes > len(given)
 
 
 def labelled_turns(labels: Iterable[Label]) -> list[LabelledTurn]:
-    """In the order in which they were first labelled."""
-    found: dict[tuple[object, ...], list[Label]] = {}
+    """Group labels by reply, in the order in which replies were first labelled."""
+    by_reply: dict[tuple[object, ...], list[Label]] = {}
     for label in labels:
-        found.setdefault(key_of(label), []).append(label)
-    return [LabelledTurn(labels=tuple(some)) for some in found.values()]
+        by_reply.setdefault(key_of(label), []).append(label)
+    return [LabelledTurn(labels=tuple(labels)) for labels in by_reply.values()]
 
 
 def mistaken_scores(labels: Sequence[Label], rubric: Rubric) -> Iterator[str]:
-    """Scores that no judge could have given: of no dimension of the rubric, or out of its range."""
-    dimensions = {one.name: one for one in rubric.dimensions}
-    for name in sorted({name for one in labels for name in one.scores}):
-        one = dimensions.get(name)
-        if one is None:
+    """Sentences about scores of dimensions that the rubric lacks, or out of its range."""
+    dimensions = {dimension.name: dimension for dimension in rubric.dimensions}
+    for name in sorted({name for label in labels for name in label.scores}):
+        dimension = dimensions.get(name)
+        if dimension is None:
             yield (
                 f"Labels score {name!r}, which is no dimension of the rubric {rubric.id}: it has "
                 f"{', '.join(dimensions)}."
             )
             continue
         given = [label.scores[name] for label in labels if name in label.scores]
-        if outside := [value for value in given if not one.low <= value <= one.high]:
-            yield f"A label gives {name} {outside[0]:g}, out of {one.low:g} to {one.high:g}."
+        if outside := [value for value in given if not dimension.low <= value <= dimension.high]:
+            bounds = f"{dimension.low:g} to {dimension.high:g}"
+            yield f"A label gives {name} {outside[0]:g}, out of {bounds}."
 
 
 def read_labels(paths: Sequence[str]) -> list[Label]:
-    """The labels of all files, in their order. Raises `UsageError` with every mistake, by file and
-    line.
+    """Read the labels of all files in order.
+
+    Raises `UsageError` with every mistake, by file and line.
     """
     problems: list[Words] = []
-    found: list[Label] = []
+    labels: list[Label] = []
     for path in paths:
         try:
-            found += _of_file(path, problems)
+            labels += _of_file(path, problems)
         except OSError as error:
             problems.append(f"The labels {path} cannot be read: {error.strerror}.")
         except UnicodeDecodeError:
             problems.append(f"{path}: it is no UTF-8 text.")
         except csv.Error as error:
             problems.append(f"{path}: it is no CSV ({error}).")
-    problems += _twice(found)
-    if not problems and not found:
+    problems += _twice(labels)
+    if not problems and not labels:
         problems.append(f"There is no label in {', '.join(paths)}.")
     if problems:
         raise UsageError(problems, hint="socratic-runner schema label says what a label has.")
-    return found
+    return labels
 
 
 def _of_file(path: str, problems: list[Words]) -> list[Label]:
     text = read_bounded(Path(path), bound=MAX_BYTES).decode("utf-8-sig")
     rows = _csv_rows(text) if path.lower().endswith(".csv") else _json_rows(text)
-    found = []
+    labels = []
     for number, row in rows:
         label = _label(row)
         if isinstance(label, str):
             problems.append(f"{path}, line {number}: {label}")
         else:
-            found.append(label)
-    return found
-
-
-def _json_rows(text: str) -> Iterator[tuple[int, Any]]:
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            try:
-                yield number, orjson.loads(line)
-            except orjson.JSONDecodeError as error:
-                yield number, ValueError(f"it is no JSON ({error}).")
+            labels.append(label)
+    return labels
 
 
 def _csv_rows(text: str) -> Iterator[tuple[int, Any]]:
@@ -152,8 +143,8 @@ def _csv_rows(text: str) -> Iterator[tuple[int, Any]]:
 
 
 def _from_row(row: Mapping[str | None, Any]) -> dict[str, Any]:
-    """An empty cell is a missing value."""
-    found: dict[str, Any] = {}
+    """Convert a CSV row; an empty cell is a missing value."""
+    values: dict[str, Any] = {}
     for name, cell in row.items():
         if name is None:
             raise ValueError("it has more cells than the first line has names.")
@@ -161,10 +152,10 @@ def _from_row(row: Mapping[str | None, Any]) -> dict[str, Any]:
             continue
         mapping, is_of_mapping, key = name.partition(".")
         if is_of_mapping and mapping in MAPPINGS:
-            found.setdefault(mapping, {})[key] = _cell(mapping, name, cell)
+            values.setdefault(mapping, {})[key] = _cell(mapping, name, cell)
         else:
-            found[name] = _cell(name, name, cell)
-    return found
+            values[name] = _cell(name, name, cell)
+    return values
 
 
 def _cell(kind: str, name: str, cell: str) -> object:
@@ -172,10 +163,10 @@ def _cell(kind: str, name: str, cell: str) -> object:
         number = _number(name, cell)
         return int(number) if kind == "turn" and number.is_integer() else number
     if kind == "events":
-        said = cell.strip().casefold()
-        if said not in (*YES, *NO):
+        word = cell.strip().casefold()
+        if word not in (*YES, *NO):
             raise ValueError(f"{name} is {cell!r}: write yes or no.")
-        return said in YES
+        return word in YES
     try:
         return orjson.loads(cell) if kind in JSON_COLUMNS else cell
     except orjson.JSONDecodeError as error:
@@ -189,8 +180,17 @@ def _number(name: str, cell: str) -> float:
         raise ValueError(f"{name} is {cell!r}: write a number, such as 2.5.") from None
 
 
+def _json_rows(text: str) -> Iterator[tuple[int, Any]]:
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            try:
+                yield number, orjson.loads(line)
+            except orjson.JSONDecodeError as error:
+                yield number, ValueError(f"it is no JSON ({error}).")
+
+
 def _label(row: object) -> Label | str:
-    """The label, or what is wrong with it in a sentence."""
+    """Validate a label, or return a sentence that says what is wrong with it."""
     if isinstance(row, ValueError):
         return str(row)
     try:
@@ -225,8 +225,8 @@ def _twice(labels: Sequence[Label]) -> Iterator[str]:
 
 
 def key_of(label: Label) -> tuple[object, ...]:
-    """What is labelled: labels of several people on one reply have the same key."""
+    """Identity of the labelled reply: labels of several people on one reply have the same key."""
     if label.run_id is not None:
         return label.run_id, label.turn
-    said = tuple((one.role, one.text) for one in label.history)
-    return label.cluster, label.author, said, label.prompt, label.reply
+    history = tuple((message.role, message.text) for message in label.history)
+    return label.cluster, label.author, history, label.prompt, label.reply

@@ -1,4 +1,4 @@
-"""Verdicts beside labels: what each labelled reply got from the judge and from people."""
+"""Verdicts of a judge beside labels of people: from a calibration's run, and from stored runs."""
 
 import re
 from collections import defaultdict
@@ -23,15 +23,13 @@ from socratic_bench.studies.rows import benchmark_of, read_document, validate_ru
 from socratic_bench.turns import Judged, Rubric, Unscored, Verdict
 
 Value = TypeVar("Value")
-# What of a verdict stands beside a label: a score, an event, or a score against a bound.
-
 TOTAL = "overall_score"
 _BOUNDED = re.compile(r"([\w-]+)\s*(<|>=)\s*(-?\d+(?:\.\d+)?)")
 
 
 class Quantity(Struct, frozen=True, kw_only=True):
-    """What a verdict says yes or no by: an event, or a score with a bound. `sign` is -1 if yes
-    means that the score is low.
+    """What makes a verdict a yes: an event, or a score on one side of a bound. `sign` is -1 if a
+    low score means yes.
     """
 
     name: str
@@ -40,8 +38,8 @@ class Quantity(Struct, frozen=True, kw_only=True):
     bound: float = 0.0
 
     def strength(self, scores: Mapping[str, float], events: Collection[str] | None) -> float | None:
-        """The larger, the more it speaks for yes; `None` if the verdict does not say. `events` are
-        those that were seen.
+        """How strongly the verdict says yes: higher is stronger; `None` if the verdict does not
+        tell. `events` are those that the judge saw.
         """
         if self.score is None:
             return None if events is None else float(self.name in events)
@@ -49,7 +47,7 @@ class Quantity(Struct, frozen=True, kw_only=True):
         return None if score is None else self.sign * score
 
     def is_yes(self, strength: float) -> bool:
-        """Whether a verdict of that strength says yes."""
+        """Whether a verdict of this strength is a yes."""
         if self.score is None:
             return bool(strength)
         least = self.sign * self.bound
@@ -57,7 +55,7 @@ class Quantity(Struct, frozen=True, kw_only=True):
 
 
 class JudgedLabel(Struct, frozen=True, kw_only=True):
-    """A labelled reply and what the judge made of it."""
+    """A labelled reply with the judge's verdict on it."""
 
     turn: LabelledTurn
     judged: Judged | None
@@ -72,13 +70,14 @@ class JudgedLabel(Struct, frozen=True, kw_only=True):
 
     @property
     def scores(self) -> Mapping[str, float]:
-        """By dimension, and their sum; empty without a verdict."""
+        """Scores by dimension, and their sum; empty without a verdict."""
         verdict = self.verdict
         return {**verdict.scores, TOTAL: verdict.overall_score} if verdict else {}
 
     def repeated(self, name: str) -> tuple[float, int] | None:
-        """The variance of one verdict on this reply, and of how many the outcome is the mean; of a
-        jury, that of its jurors' mean. `None` unless each juror has several.
+        """Variance of a single verdict on this reply, and the number of samples that the outcome
+        averages; for a jury the variance of the jurors' mean. `None` unless each juror gave several
+        verdicts.
         """
         votes = self.judged.votes if self.judged else ()
         spreads = [vote.spread for vote in votes if isinstance(vote.outcome, Verdict)]
@@ -88,18 +87,15 @@ class JudgedLabel(Struct, frozen=True, kw_only=True):
         if len(variances) < len(spreads):
             return None
         n_samples = min(
-            sum(isinstance(one, Verdict) for one in vote.samples)
+            sum(isinstance(sample, Verdict) for sample in vote.samples)
             for vote in votes
             if isinstance(vote.outcome, Verdict)
         )
         return fsum(variances) / len(variances) ** 2, n_samples
 
     def strength(self, quantity: Quantity) -> float | None:
-        """How much the verdict speaks for yes."""
+        """How strongly the verdict says yes."""
         return quantity.strength(self.scores, self.verdict.events if self.verdict else None)
-
-
-# Stored runs as a correction needs them: verdicts by turn, and who gave them.
 
 
 class _Votes(Struct, frozen=True, kw_only=True):
@@ -108,8 +104,8 @@ class _Votes(Struct, frozen=True, kw_only=True):
 
 
 class JudgedTurn(Struct, frozen=True, kw_only=True):
-    """A turn's entry in a run's document; `events` names those that were seen, `None` if the
-    verdict does not tell; `votes` say how far those of several jurors differ.
+    """A turn in a run's document. `events` are those that the judge saw, `None` if the rubric has
+    none; `votes` tell how far verdicts of jurors and samples differ.
     """
 
     turn: int
@@ -121,19 +117,19 @@ class JudgedTurn(Struct, frozen=True, kw_only=True):
 
     @property
     def spread(self) -> float:
-        """How far verdicts differ in the sum of their scores, of jurors or of one juror's."""
+        """The largest standard deviation of the overall score, between or within jurors."""
         if self.votes is None:
             return 0.0
-        told = (self.votes.between_jurors, *self.votes.within_jurors.values())
-        return max((one.get(TOTAL, 0.0) for one in told if one), default=0.0)
+        spreads = (self.votes.between_jurors, *self.votes.within_jurors.values())
+        return max((spread.get(TOTAL, 0.0) for spread in spreads if spread), default=0.0)
 
     @property
     def points(self) -> Mapping[str, float]:
-        """By dimension, and their sum; empty without a verdict."""
+        """Scores by dimension, and their sum; empty without a verdict."""
         if self.score is None:
             return {}
-        known = {name: score for name, score in self.scores.items() if score is not None}
-        return {**known, TOTAL: self.score}
+        scores = {name: score for name, score in self.scores.items() if score is not None}
+        return {**scores, TOTAL: self.score}
 
 
 class _Judge(Struct, frozen=True, kw_only=True):
@@ -171,27 +167,29 @@ class JudgedRun(Struct, frozen=True, kw_only=True):
     document: Mapping[str, Any]
 
     def words_of(self, turn: int) -> tuple[tuple[PrecedingMessage, ...], str, str]:
-        """What was said before, what is answered, and the reply."""
+        """The preceding messages, the prompt, and the reply of a turn."""
         key = load_benchmark(self.benchmark).parts.prompt_key
-        place = next(n for n, one in enumerate(self.turns) if one.turn == turn)
+        place = next(n for n, entry in enumerate(self.turns) if entry.turn == turn)
         entries = self.document["turns"][: place + 1]
-        said = [(str(entry.get(key, "")), str(entry["question"])) for entry in entries]
-        *before, (prompt, reply) = said
+        exchanges = [(str(entry.get(key, "")), str(entry["question"])) for entry in entries]
+        *before, (prompt, reply) = exchanges
         history = tuple(line for exchange in before for line in _messages(*exchange))
         return history, prompt, reply
 
 
 def score_of(turn: LabelledTurn, name: str, rubric: Rubric) -> float | None:
-    """What people say, the mean over them; of the sum where it is asked for."""
+    """Mean score by people of a dimension, or of the sum of dimensions."""
     return (
-        turn.total([one.name for one in rubric.dimensions]) if name == TOTAL else turn.score(name)
+        turn.total([dimension.name for dimension in rubric.dimensions])
+        if name == TOTAL
+        else turn.score(name)
     )
 
 
-def clustered_values(found: Iterable[tuple[str, Value]]) -> list[list[Value]]:
-    """By dialogue."""
+def clustered_values(values: Iterable[tuple[str, Value]]) -> list[list[Value]]:
+    """Group values by dialogue."""
     clusters: dict[str, list[Value]] = defaultdict(list)
-    for cluster, value in found:
+    for cluster, value in values:
         clusters[cluster].append(value)
     return [*clusters.values()]
 
@@ -199,58 +197,59 @@ def clustered_values(found: Iterable[tuple[str, Value]]) -> list[list[Value]]:
 def score_pairs(
     readings: Sequence[JudgedLabel], name: str, rubric: Rubric
 ) -> list[list[tuple[float, float]]]:
-    """The judge's score and people's, by dialogue, of replies that have both."""
+    """Pairs of the judge's and people's score of each reply that has both, by dialogue."""
     return clustered_values(
-        (one.turn.cluster, (one.scores[name], label))
-        for one in readings
-        if (label := score_of(one.turn, name, rubric)) is not None and name in one.scores
+        (reading.turn.cluster, (reading.scores[name], label))
+        for reading in readings
+        if (label := score_of(reading.turn, name, rubric)) is not None and name in reading.scores
     )
 
 
 def human_scores(
     turns: Sequence[LabelledTurn], name: str, rubric: Rubric
 ) -> list[list[tuple[float, float]]]:
-    """The scores of each two labellers of one reply, by dialogue."""
-    names = [one.name for one in rubric.dimensions] if name == TOTAL else [name]
+    """Pairs of scores by two labellers of one reply, by dialogue."""
+    names = [dimension.name for dimension in rubric.dimensions] if name == TOTAL else [name]
 
     def score(label: Label) -> float | None:
-        known = all(one in label.scores for one in names)
-        return fsum(label.scores[one] for one in names) if known else None
+        is_complete = all(dimension in label.scores for dimension in names)
+        return fsum(label.scores[dimension] for dimension in names) if is_complete else None
 
     return _pairs(turns, score)
 
 
-def human_answers(turns: Sequence[LabelledTurn], name: str) -> list[list[tuple[float, float]]]:
-    """Yes as 1 and no as 0, of each two labellers of one reply, by dialogue."""
-    return _pairs(turns, lambda label: label.events.get(name))
-
-
 def _pairs(
-    turns: Sequence[LabelledTurn], said: Callable[[Label], float | None]
+    turns: Sequence[LabelledTurn], answer: Callable[[Label], float | None]
 ) -> list[list[tuple[float, float]]]:
-    """By labeller, so that both of a pair are always the same two in the same order."""
+    """Pairs in which the same two labellers always stand in the same order."""
     given = (
-        (turn.cluster, [*map(said, sorted(turn.labels, key=lambda label: label.labeller))])
+        (turn.cluster, [*map(answer, sorted(turn.labels, key=lambda label: label.labeller))])
         for turn in turns
     )
     return clustered_values(
         (cluster, pair)
         for cluster, values in given
-        for pair in combinations([float(one) for one in values if one is not None], 2)
+        for pair in combinations([float(value) for value in values if value is not None], 2)
     )
 
 
-def parsed(word: str, rubric: Rubric) -> Quantity:
-    """`EVENT`, `DIMENSION<BOUND` or `DIMENSION>=BOUND`; overall_score is the sum of dimensions.
+def human_answers(turns: Sequence[LabelledTurn], name: str) -> list[list[tuple[float, float]]]:
+    """Pairs of answers by two labellers of one reply, yes as 1 and no as 0, by dialogue."""
+    return _pairs(turns, lambda label: label.events.get(name))
+
+
+def parse_quantity(word: str, rubric: Rubric) -> Quantity:
+    """Parse `EVENT`, `DIMENSION<BOUND` or `DIMENSION>=BOUND`, where overall_score is the sum of
+    dimensions.
 
     Raises `UsageError` for what the rubric does not have.
     """
     if word in (event.name for event in rubric.events):
         return Quantity(name=word)
-    found = _BOUNDED.fullmatch(word.strip())
-    if found and found[1] in _scores(rubric):
-        sign = -1 if found[2] == "<" else 1
-        return Quantity(name=word.strip(), score=found[1], sign=sign, bound=float(found[3]))
+    match = _BOUNDED.fullmatch(word.strip())
+    if match and match[1] in _scores(rubric):
+        sign = -1 if match[2] == "<" else 1
+        return Quantity(name=word.strip(), score=match[1], sign=sign, bound=float(match[3]))
     raise UsageError(
         [f"{word!r} is nothing that the rubric {rubric.id} says yes or no by."],
         hint=f"There is {_choices(rubric)}, and >=.",
@@ -263,7 +262,32 @@ def _scores(rubric: Rubric) -> list[str]:
 
 def _choices(rubric: Rubric) -> str:
     events = (event.name for event in rubric.events)
-    return ", ".join([*events, *(f"{one}<BOUND" for one in _scores(rubric))])
+    return ", ".join([*events, *(f"{name}<BOUND" for name in _scores(rubric))])
+
+
+def match_quantities(
+    words: Mapping[str, str], labels: set[str], rubric: Rubric
+) -> dict[str, Quantity]:
+    """The judge's quantity for each yes/no label: the requested one, otherwise the event of the
+    same name.
+
+    Raises `UsageError` with every mistake.
+    """
+    problems: list[Words] = []
+    quantities: dict[str, Quantity] = {}
+    for name in sorted(labels):
+        try:
+            quantities[name] = parse_quantity(words.get(name, name), rubric)
+        except UsageError as error:
+            problems += error.sentences if name in words else [_no_event(name, rubric)]
+    problems += [
+        Problem.of("{match} names {name!r}, which is not labelled.", name=name)
+        for name in words
+        if name not in labels
+    ]
+    if problems:
+        raise UsageError(problems, hint=f"A QUANTITY is {_choices(rubric)}, or >=.")
+    return quantities
 
 
 def _no_event(name: str, rubric: Rubric) -> Problem:
@@ -275,57 +299,28 @@ def _no_event(name: str, rubric: Rubric) -> Problem:
     )
 
 
-def matches(words: Mapping[str, str], labels: set[str], rubric: Rubric) -> dict[str, Quantity]:
-    """By label of yes or no, what of the verdict stands beside it: what is asked for, else the
-    event of the same name.
-
-    Raises `UsageError` with every mistake.
-    """
-    problems: list[Words] = []
-    found: dict[str, Quantity] = {}
-    for name in sorted(labels):
-        try:
-            found[name] = parsed(words.get(name, name), rubric)
-        except UsageError as error:
-            problems += error.sentences if name in words else [_no_event(name, rubric)]
-    problems += [
-        Problem.of("{match} names {name!r}, which is not labelled.", name=name)
-        for name in words
-        if name not in labels
-    ]
-    if problems:
-        raise UsageError(problems, hint=f"A QUANTITY is {_choices(rubric)}, or >=.")
-    return found
-
-
-def _messages(asked: str, answered: str) -> tuple[PrecedingMessage, PrecedingMessage]:
-    return (
-        PrecedingMessage(role="user", text=asked),
-        PrecedingMessage(role="assistant", text=answered),
-    )
-
-
 def read_runs(
     arguments: Sequence[str], region: Callable[[], str], judging: str | None = None
 ) -> list[JudgedRun]:
-    """The complete runs that the arguments name, each once; with the verdicts of a `judging`.
+    """Read the complete runs that the arguments name, each once, with the verdicts of a `judging`
+    if one is named.
 
-    Raises `UsageError` with every mistake, `ArtifactError` for a store.
+    Raises `UsageError` with every mistake, `ArtifactError` if a store cannot be read.
     """
     mistakes = Mistakes()
-    found: dict[str, JudgedRun] = {}
+    runs_by_id: dict[str, JudgedRun] = {}
     for argument in dict.fromkeys(arguments):
         with mistakes:
-            for stored in find_runs(argument, region).runs:
-                document = read_document(stored.body, stored.name)
-                validate_run(document, benchmark_of(document, stored.name), stored.name)
+            for source in find_runs(argument, region).runs:
+                document = read_document(source.body, source.name)
+                validate_run(document, benchmark_of(document, source.name), source.name)
                 if judging:
-                    document = with_judging(judging, stored, document, region)
-                run = _judged_run(document, stored.name)
-                found.setdefault(run.run_id, run)
+                    document = with_judging(judging, source, document, region)
+                run = _judged_run(document, source.name)
+                runs_by_id.setdefault(run.run_id, run)
     if mistakes.sentences:
         raise mistakes.error()
-    return [*found.values()]
+    return [*runs_by_id.values()]
 
 
 def _judged_run(document: Mapping[str, Any], name: str) -> JudgedRun:
@@ -347,5 +342,12 @@ def _judge_of(run: _Run) -> CalibratedJudge | None:
     judge = run.judge
     if judge is None:
         return None
-    known = {**asdict(judge), "rubric": judge.rubric or ""}
-    return CalibratedJudge(**known, context=run.inputs.judge_context)
+    values = {**asdict(judge), "rubric": judge.rubric or ""}
+    return CalibratedJudge(**values, context=run.inputs.judge_context)
+
+
+def _messages(prompt: str, answered: str) -> tuple[PrecedingMessage, PrecedingMessage]:
+    return (
+        PrecedingMessage(role="user", text=prompt),
+        PrecedingMessage(role="assistant", text=answered),
+    )

@@ -1,4 +1,6 @@
-"""From stored runs to a person's session: turns are drawn, and shown without judge and model."""
+"""A labelling session: sample turns of stored runs and ask a person about them, without showing
+judge or model.
+"""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,14 +19,10 @@ from socratic_bench.studies.calibrate.labels import read_labels
 from socratic_bench.studies.calibrate.readings import JudgedRun, JudgedTurn, read_runs
 from socratic_bench.turns import Dimension, Event, Rubric
 
-# Which turns people are asked to label: drawn by chance, each with a known probability.
-
 # How much likelier a turn is drawn within a point of a threshold, and where jurors disagree.
 NEAR, NEAR_POINTS = 3.0, 1.0
 DISPUTED, DISPUTED_POINTS = 2.0, 1.0
 HALVINGS = 60
-# One person's labels of drawn turns: question by question, each answer kept once it is given.
-
 # By this key a label has the reason for all that it says.
 WHOLE_REPLY = "why"
 Kind = Literal["score", "event", "reason"]
@@ -32,8 +30,8 @@ _YES_OR_NO = {"y": True, "yes": True, "n": False, "no": False}
 
 
 class LabellingRequest(Struct, frozen=True, kw_only=True):
-    """What is asked for: turns of these runs, about so many, by a rubric (none: that by which they
-    were judged), into a file.
+    """What the user asks for: about so many turns of these runs, labelled by a rubric (default: the
+    one that judged them) into a file.
     """
 
     runs: tuple[str, ...]
@@ -47,8 +45,8 @@ class LabellingRequest(Struct, frozen=True, kw_only=True):
 
 
 class LabelFile:
-    """The labels of one person in a file, written whole after each answer. Those of others that
-    stand in it stay, also where others write theirs meanwhile.
+    """The labels of one person in a file, which is rewritten after each answer. Labels of others in
+    it stay, even if they are written meanwhile.
     """
 
     def __init__(self, path: Path, labeller: str) -> None:
@@ -57,40 +55,45 @@ class LabelFile:
         is_special = path.exists() and not path.is_file()
         if is_special or not os.access(path.parent, os.W_OK):
             raise UsageError([f"Labels cannot be kept in {path}: no file can be written there."])
-        found = self._found()
-        self._own = {(one.run_id, one.turn): one for one in found if one.labeller == labeller}
+        labels = self._read_labels()
+        self._own = {
+            (label.run_id, label.turn): label for label in labels if label.labeller == labeller
+        }
 
-    def begun(self, asked: Sequence[Label]) -> None:
-        """Raises `UsageError` if what the person has labelled is not of what is asked now."""
-        known = {(one.run_id, one.turn): one.probability for one in asked}
-        if any(known.get(place) != one.probability for place, one in self._own.items()):
+    def check_begun(self, labels: Sequence[Label]) -> None:
+        """Raises `UsageError` if the person's earlier labels are of other turns than these."""
+        probabilities = {(label.run_id, label.turn): label.probability for label in labels}
+        if any(probabilities.get(place) != label.probability for place, label in self._own.items()):
             raise UsageError(
                 [f"{self._labeller} has begun {self._path} with other turns than are drawn now."],
                 hint=Problem.of("Give the same runs, {turns} and {seed} as then, or another file."),
             )
 
-    def of(self, asked: Label) -> Label:
-        """The turn's label so far."""
-        return self._own.get((asked.run_id, asked.turn), asked)
+    def of(self, label: Label) -> Label:
+        """The label of a turn so far."""
+        return self._own.get((label.run_id, label.turn), label)
 
     def keep(self, label: Label) -> None:
-        """The label as it is now; one without an answer is left out. Safe once this returns. Raises
-        `ArtifactError` if the file cannot be written.
+        """Store a label, or remove one without answers; it is on disk once this returns.
+
+        Raises `ArtifactError` if the file cannot be written.
         """
         place = (label.run_id, label.turn)
         if label.scores or label.events:
             self._own[place] = label
         else:
             self._own.pop(place, None)
-        others = [one for one in self._found() if one.labeller != self._labeller]
-        body = b"".join(msgspec.json.encode(one) + b"\n" for one in (*others, *self._own.values()))
+        other_labels = [label for label in self._read_labels() if label.labeller != self._labeller]
+        body = b"".join(
+            msgspec.json.encode(label) + b"\n" for label in (*other_labels, *self._own.values())
+        )
         try:
             self._write(body)
         except OSError as error:
             raise ArtifactError(f"{self._path} cannot be written: {error.strerror}.") from error
 
-    def _found(self) -> Sequence[Label]:
-        """All that stands in the file now."""
+    def _read_labels(self) -> Sequence[Label]:
+        """All labels that are in the file now."""
         is_begun = self._path.exists() and self._path.stat().st_size
         return read_labels([str(self._path)]) if is_begun else []
 
@@ -108,25 +111,23 @@ class LabelFile:
 
 
 class Session:
-    """Goes through turns and questions. `place` is the question that is asked next; `None` at the
-    end.
-    """
+    """Goes through turns and questions. `place` is the current question; `None` at the end."""
 
-    def __init__(self, asked: Sequence[Label], rubric: Rubric, file: LabelFile) -> None:
-        self._asked = asked
+    def __init__(self, turns: Sequence[Label], rubric: Rubric, file: LabelFile) -> None:
+        self._asked = turns
         self._file = file
         self.questions = questions_of(rubric)
-        self._needed = [one for one in self.questions if one.kind != "reason"]
+        self._needed = [question for question in self.questions if question.kind != "reason"]
         self._skipped: set[int] = set()
         self.place: tuple[int, int] | None = self._next(0)
 
     @property
     def n_done(self) -> int:
-        """Turns of which all is answered."""
-        return sum(self._first_open(self._file.of(one)) is None for one in self._asked)
+        """Number of turns with all questions answered."""
+        return sum(self._first_open(self._file.of(turn)) is None for turn in self._asked)
 
     def answer(self, word: str) -> str:
-        """Take the answer to the question asked; what is wrong with it, or nothing."""
+        """Record the answer to the current question. Returns what is wrong with it, if anything."""
         assert self.place  # noqa: S101 -- nothing is asked at the end
         turn, number = self.place
         question, label = self.questions[number], self._file.of(self._asked[turn])
@@ -139,17 +140,17 @@ class Session:
                 return f"{question.text}, please."
             self._file.keep(replace(label, scores={**label.scores, question.name: score}))
         else:
-            said = _YES_OR_NO.get(word.casefold())
-            if said is None:
+            answer = _YES_OR_NO.get(word.casefold())
+            if answer is None:
                 return "y or n, please."
-            self._file.keep(replace(label, events={**label.events, question.name: said}))
+            self._file.keep(replace(label, events={**label.events, question.name: answer}))
         self.place = (
             (turn, number + 1) if number + 1 < len(self.questions) else self._next(turn + 1)
         )
         return ""
 
     def back(self) -> None:
-        """The question before, of the turn before if it is the first."""
+        """Go to the previous question, of the previous turn if this is the first."""
         assert self.place  # noqa: S101 -- as above
         turn, number = self.place
         if number:
@@ -158,13 +159,13 @@ class Session:
             self.place = turn - 1, len(self._needed) - 1
 
     def skip(self) -> None:
-        """Leave this turn for another time; what was answered of it stays."""
+        """Leave this turn for later; answers already given stay."""
         assert self.place  # noqa: S101 -- as above
         self._skipped.add(self.place[0])
         self.place = self._next(self.place[0] + 1)
 
     def _next(self, start: int) -> tuple[int, int] | None:
-        """The first question without an answer from this turn on, then of turns before it."""
+        """The first open question from this turn on, then of earlier turns."""
         for turn in (*range(start, len(self._asked)), *range(min(start, len(self._asked)))):
             number = self._first_open(self._file.of(self._asked[turn]))
             if number is not None and turn not in self._skipped:
@@ -173,13 +174,15 @@ class Session:
 
     def _first_open(self, label: Label) -> int | None:
         given = {**label.scores, **label.events}
-        return next((n for n, one in enumerate(self._needed) if one.name not in given), None)
+        return next(
+            (n for n, question in enumerate(self._needed) if question.name not in given), None
+        )
 
 
 class Labelling(Struct, frozen=True, kw_only=True):
-    """A session that may start."""
+    """A labelling session that is ready to start."""
 
-    asked: LabellingRequest
+    request: LabellingRequest
     session: Session
     turns: Sequence[Label]
     rubric: Rubric
@@ -189,8 +192,8 @@ class Labelling(Struct, frozen=True, kw_only=True):
     @property
     def document(self) -> LabellingDocument:
         return LabellingDocument(
-            file=self.asked.file,
-            labeller=self.asked.labeller,
+            file=self.request.file,
+            labeller=self.request.labeller,
             rubric=self.rubric.id,
             n_runs=self.n_runs,
             n_turns=self.n_turns,
@@ -200,7 +203,7 @@ class Labelling(Struct, frozen=True, kw_only=True):
 
 
 class SampledTurn(Struct, frozen=True, kw_only=True):
-    """A turn that was drawn, with its probability."""
+    """A sampled turn with its sampling probability."""
 
     run: JudgedRun
     turn: JudgedTurn
@@ -208,7 +211,7 @@ class SampledTurn(Struct, frozen=True, kw_only=True):
 
 
 class Question(Struct, frozen=True, kw_only=True):
-    """What is asked of a reply; the last one, `reason`, may be left without an answer."""
+    """A question about a reply; the last one, `reason`, is optional."""
 
     name: str
     kind: Kind
@@ -217,15 +220,18 @@ class Question(Struct, frozen=True, kw_only=True):
     dimension: Dimension | None = None
 
 
-def prepare_labelling(asked: LabellingRequest, region: Callable[[], str]) -> Labelling:
-    """Raises `UsageError` with what is wrong, `ArtifactError` for a store."""
-    runs = sorted(read_runs(asked.runs, region, asked.judging), key=lambda run: run.run_id)
-    rubric = _rubric(runs, asked.rubric)
-    turns = [_label(one, asked.labeller) for one in _drawn(runs, asked)]
-    file = LabelFile(Path(asked.file), asked.labeller)
-    file.begun(turns)
+def prepare_labelling(request: LabellingRequest, region: Callable[[], str]) -> Labelling:
+    """Sample turns and open the file.
+
+    Raises `UsageError` with what is wrong, `ArtifactError` if a store cannot be read.
+    """
+    runs = sorted(read_runs(request.runs, region, request.judging), key=lambda run: run.run_id)
+    rubric = _rubric(runs, request.rubric)
+    turns = [_empty_label(sampled, request.labeller) for sampled in _sample(runs, request)]
+    file = LabelFile(Path(request.file), request.labeller)
+    file.check_begun(turns)
     return Labelling(
-        asked=asked,
+        request=request,
         session=Session(turns, rubric, file),
         turns=turns,
         rubric=rubric,
@@ -248,35 +254,37 @@ def _rubric(runs: Sequence[JudgedRun], name: str) -> Rubric:
     return load_benchmark(names.pop()).find_rubric(name or usual)
 
 
-def _drawn(runs: Sequence[JudgedRun], asked: LabellingRequest) -> Sequence[SampledTurn]:
-    drawn = drawn_turns(runs, asked.n_turns, seed=asked.seed, whole_dialogues=asked.whole_dialogues)
-    if not drawn:
-        said = "No turn was drawn: ask for more {turns}, or take another {seed}."
-        raise UsageError([Problem.of(said)])
-    return drawn
-
-
-def _label(one: SampledTurn, labeller: str) -> Label:
-    """Nothing is answered yet; the words stand in it, so that it says by itself what it is of."""
-    history, prompt, reply = one.run.words_of(one.turn.turn)
+def _empty_label(sampled: SampledTurn, labeller: str) -> Label:
+    """An empty label of a turn. It holds the texts, so that it can be read without the run."""
+    history, prompt, reply = sampled.run.words_of(sampled.turn.turn)
     return Label(
         labeller=labeller,
-        run_id=one.run.run_id,
-        turn=one.turn.turn,
-        author=one.run.model,
+        run_id=sampled.run.run_id,
+        turn=sampled.turn.turn,
+        author=sampled.run.model,
         history=history,
         prompt=prompt,
         reply=reply,
-        probability=one.probability,
+        probability=sampled.probability,
     )
 
 
-def drawn_turns(
+def _sample(runs: Sequence[JudgedRun], request: LabellingRequest) -> Sequence[SampledTurn]:
+    turns = sample_turns(
+        runs, request.n_turns, seed=request.seed, whole_dialogues=request.whole_dialogues
+    )
+    if not turns:
+        message = "No turn was drawn: ask for more {turns}, or take another {seed}."
+        raise UsageError([Problem.of(message)])
+    return turns
+
+
+def sample_turns(
     runs: Sequence[JudgedRun], n_turns: int, *, seed: int, whole_dialogues: bool = False
 ) -> list[SampledTurn]:
-    """About `n_turns` of them, each drawn by itself, in an order by chance; the same for the same
-    seed. Probabilities are never 0, and as turns weigh, up to 1. `whole_dialogues`: dialogues are
-    drawn instead, all as likely, with every turn in their order.
+    """Sample about `n_turns` turns independently, in random order; the same for the same seed.
+    Probabilities are in proportion to weights, above 0 and at most 1. With `whole_dialogues`,
+    sample dialogues with equal probability instead, with all turns in order.
     """
     turns = [(run, turn) for run in runs for turn in run.turns]
     if whole_dialogues:
@@ -290,31 +298,41 @@ def drawn_turns(
         ]
     weights = [_weight(run, turn) for run, turn in turns]
     factor = _factor(weights, n_turns)
-    found = [
+    sampled = [
         SampledTurn(run=run, turn=turn, probability=min(1.0, factor * weight))
         for (run, turn), weight in zip(turns, weights, strict=True)
         if _chance(seed, run.run_id, turn.turn) < factor * weight
     ]
-    return sorted(found, key=lambda one: _chance(seed, "order", one.run.run_id, one.turn.turn))
+    return sorted(sampled, key=lambda turn: _chance(seed, "order", turn.run.run_id, turn.turn.turn))
+
+
+def _chance(*parts: object) -> float:
+    """A number between 0 and 1 that is the same for the same parts on any machine."""
+    digest = sha256("/".join(map(str, parts)).encode()).digest()
+    return int.from_bytes(digest[:8], "big") / 2**64
 
 
 def _weight(run: JudgedRun, turn: JudgedTurn) -> float:
     score = turn.score
-    near = score is not None and any(abs(score - one) <= NEAR_POINTS for one in _thresholds(run))
+    near = score is not None and any(
+        abs(score - threshold) <= NEAR_POINTS for threshold in _thresholds(run)
+    )
     disputed = turn.spread >= DISPUTED_POINTS
     return (NEAR if near else 1.0) * (DISPUTED if disputed else 1.0)
 
 
 def _thresholds(run: JudgedRun) -> Iterator[float]:
-    """Those of the benchmark that are scores, which are decimal; numbers of turns are whole."""
-    told = run.document.get("thresholds") or {}
+    """The benchmark's thresholds of scores, which are decimal; whole ones count turns."""
+    thresholds = run.document.get("thresholds") or {}
     for name in load_benchmark(run.benchmark).parts.thresholds.__struct_encode_fields__:
-        if isinstance(value := told.get(name), float):
+        if isinstance(value := thresholds.get(name), float):
             yield value
 
 
 def _factor(weights: Sequence[float], n_turns: int) -> float:
-    """By what weights are multiplied so that so many are drawn on average; none counts above 1."""
+    """The factor of the weights by which as many turns are sampled on average; a probability is at
+    most 1.
+    """
     low, high = 0.0, 1.0 / min(weights, default=1.0)
     for _ in range(HALVINGS):
         middle = (low + high) / 2
@@ -323,30 +341,28 @@ def _factor(weights: Sequence[float], n_turns: int) -> float:
     return high
 
 
-def _chance(*parts: object) -> float:
-    """In 0 to 1, the same for the same parts on any machine."""
-    digest = sha256("/".join(map(str, parts)).encode()).digest()
-    return int.from_bytes(digest[:8], "big") / 2**64
-
-
 def questions_of(rubric: Rubric) -> tuple[Question, ...]:
-    """A question for each dimension and each event, and one for why."""
-    scores = (_of_dimension(one) for one in rubric.dimensions)
-    events = (_of_event(one) for one in rubric.events)
+    """One question for each dimension and each event, and one for the reason."""
+    scores = (_of_dimension(dimension) for dimension in rubric.dimensions)
+    events = (_of_event(event) for event in rubric.events)
     why = Question(
         name=WHOLE_REPLY, kind="reason", text="why, in a few words (Enter: none)", levels={}
     )
     return (*scores, *events, why)
 
 
-def _of_dimension(one: Dimension) -> Question:
-    text = f"{one.name}, {one.low:g} to {one.high:g} in steps of {one.step:g}"
-    return Question(name=one.name, kind="score", text=text, levels=one.levels, dimension=one)
+def _of_dimension(dimension: Dimension) -> Question:
+    text = (
+        f"{dimension.name}, {dimension.low:g} to {dimension.high:g} in steps of {dimension.step:g}"
+    )
+    return Question(
+        name=dimension.name, kind="score", text=text, levels=dimension.levels, dimension=dimension
+    )
 
 
-def _of_event(one: Event) -> Question:
-    levels = {"yes": one.meaning}
-    return Question(name=one.name, kind="event", text=f"{one.name}, y or n", levels=levels)
+def _of_event(event: Event) -> Question:
+    levels = {"yes": event.meaning}
+    return Question(name=event.name, kind="event", text=f"{event.name}, y or n", levels=levels)
 
 
 def _score(word: str, dimension: Dimension) -> float | None:

@@ -1,1 +1,1 @@
-"""Stored runs judged again, by another judge, jury or edition; the first verdicts stay."""
+"""Judge stored runs again, by another judge, jury or rubric; the first verdicts stay."""

@@ -1,4 +1,4 @@
-"""Which stored runs are judged again, and how: all mistakes before the first call."""
+"""Prepare stored runs to be judged again: find all mistakes before the first call."""
 
 import json
 import re
@@ -43,7 +43,7 @@ _LONGEST = 60
 
 
 class Rejudging(Struct, frozen=True, kw_only=True):
-    """One run to be judged again: its document, where that is, and the plan of it."""
+    """One run to be judged again: its document, its place, and the plan."""
 
     source: str
     document: Mapping[str, Any]
@@ -56,11 +56,8 @@ class Rejudging(Struct, frozen=True, kw_only=True):
         return str(self.plan.run_id)
 
 
-# A stored run as a benchmark: its turns are published as they are, and nothing is played.
-
-
 class RecordedEpisode(Episode, frozen=True, kw_only=True):
-    """The episode that `inner` would be, with the turns that were `recorded`."""
+    """An episode of `inner` that publishes the `recorded` turns."""
 
     inner: Episode
     recorded: Recorded
@@ -86,7 +83,9 @@ class RecordedEpisode(Episode, frozen=True, kw_only=True):
 
 
 class RecordedBenchmark(Benchmark):
-    """The benchmark `inner` for the run of one document."""
+    """The benchmark `inner` for one stored run: its turns are published as they are, and no model
+    answers.
+    """
 
     def __init__(self, inner: Benchmark, document: Mapping[str, Any]) -> None:
         self._inner = inner
@@ -133,37 +132,131 @@ class RecordedBenchmark(Benchmark):
 
 def prepare_judgings(
     arguments: Sequence[str],
-    asked: RunConfig,
+    config: RunConfig,
     flagged: Collection[str],
     region: Callable[[], str],
     problems: Sequence[Words] = (),
 ) -> list[Rejudging]:
-    """The runs that arguments name, judged as `asked`; of settings of which no flag says anything
-    (`flagged` are those that one names) each run keeps its own.
+    """Plan a judging of each run that the arguments name. A setting without a flag keeps the value
+    that it has in the run; `flagged` are the settings with a flag.
 
-    Raises `UsageError` with the given problems and all others, and `ArtifactError` for a store.
+    Raises `UsageError` with the given problems and all that are found, `ArtifactError` if a store
+    cannot be read.
     """
-    mistakes: list[Words] = [*problems, *_unpriced(asked)]
-    found: dict[str, FoundRun] = {}
+    mistakes: list[Words] = [*problems, *_unpriced(config)]
+    sources: dict[str, FoundRun] = {}
     for argument in dict.fromkeys(arguments):
         try:
-            found |= {one.name: one for one in find_runs(argument, region).runs}
+            sources |= {source.name: source for source in find_runs(argument, region).runs}
         except UsageError as error:
             mistakes += error.sentences
     prepared: list[Rejudging] = []
-    for one in found.values():
+    for source in sources.values():
         try:
-            prepared.append(_prepared(one, asked, flagged, region))
+            prepared.append(_prepared(source, config, flagged, region))
         except UsageError as error:
-            mistakes += (said for said in error.sentences if said not in mistakes)
+            mistakes += (sentence for sentence in error.sentences if sentence not in mistakes)
     mistakes += _several(prepared)
     if mistakes:
         raise UsageError(mistakes, hint="See socratic-runner judge --help.")
     return prepared
 
 
+def _unpriced(config: RunConfig) -> Iterator[Words]:
+    """Problems of models without a price. Only judges are called."""
+    if not config.max_cost_usd:
+        return
+    table = read_prices(config) or builtin_prices()
+    for model in config.jurors:
+        if table.of(model, config.region) is None:
+            yield Problem.of(
+                "{max_cost_usd} needs the price of {judge_model} {id}, which is not known: give it "
+                "with {prices_file}.",
+                id=model,
+            )
+
+
+def _prepared(
+    source: FoundRun, requested: RunConfig, flagged: Collection[str], region: Callable[[], str]
+) -> Rejudging:
+    document = read_document(source.body, source.name)
+    inner = benchmark_of(document, source.name)
+    validate_run(document, inner, source.name)
+    run_id = str(document["run_id"])
+    store = source.store or store_of(document, region)
+    if store is None:
+        raise UsageError(
+            [f"{source.name}: no store keeps this run: name its folder, or prefix of a bucket."]
+        )
+    entries = journal_entries(store, run_id)
+    if not entries:
+        raise UsageError([f"{source.name}: its journal is missing, which says how it was played."])
+    stored = replace(earlier_config(entries), seed=read_header(entries[0]).seed)
+    config = _config(stored, requested, flagged)
+    benchmark = RecordedBenchmark(inner, document)
+    plan = prepare(replace(config, s3_bucket=None, output_dir=None), benchmark=benchmark)
+    if plan.rubric is None:
+        raise UsageError([f"{source.name}: nobody judges in {inner.name}."])
+    name = name_of(settings_of(plan))
+    folder = RunKeys(run_id).judgings(name)
+    config = _in_folder(plan.config, store, folder, requested)
+    return Rejudging(
+        source=source.name,
+        document=document,
+        plan=replace(plan, config=config, run_id=run_id, is_rejudged=True),
+        name=name,
+        folder=store.location(folder),
+    )
+
+
+def _config(stored: RunConfig, requested: RunConfig, flagged: Collection[str]) -> RunConfig:
+    """The run's configuration with the requested judge. A new judge does not inherit settings of
+    the run's jury.
+    """
+    config = continued(stored, requested, {name.replace("_", "-") for name in flagged})
+    if "judge_model" in flagged or not stored.jurors:
+        config = replace(config, **{name: getattr(requested, name) for name in JURY_SETTINGS})
+    return replace(
+        config,
+        model_ids=None,
+        gates=(),
+        resume=False,
+        resume_run_id=None,
+        max_cost_usd=None,  # all runs spend from one limit
+        prices_file=requested.prices_file,
+        region=requested.region if "region" in flagged else stored.region or requested.region,
+    )
+
+
+def _in_folder(
+    config: RunConfig, store: ListedStore, folder: str, requested: RunConfig
+) -> RunConfig:
+    """Store a judging in its own folder below the run."""
+    if isinstance(store, ListedBucket):
+        bucket, _, prefix = store.location(folder).removeprefix("s3://").partition("/")
+        return replace(
+            config,
+            s3_bucket=bucket,
+            s3_prefix=prefix.strip("/"),
+            s3_kms_key_id=requested.s3_kms_key_id or config.s3_kms_key_id,
+        )
+    return replace(config, output_dir=store.location(folder).rstrip("/"), s3_kms_key_id=None)
+
+
+def _several(prepared: Sequence[Rejudging]) -> Iterator[Words]:
+    names = sorted({judging.plan.benchmark.name for judging in prepared})
+    if len(names) > 1:
+        yield f"Runs of several benchmarks cannot be judged together: {', '.join(names)}."
+    judged = sorted({judging.name for judging in prepared})
+    if len(names) == 1 and len(judged) > 1:
+        yield (
+            f"The runs had several judges or rubrics, and so would have several now: "
+            f"{', '.join(judged)}. Say with flags how all of them are judged."
+        )
+
+
 def settings_of(plan: Plan) -> JudgingSettings:
-    """Who judges, and how."""
+    """The settings that identify a judging: who judges, and how."""
     config, rubric = plan.config, plan.rubric
     assert rubric is not None  # noqa: S101 -- `_prepared` has seen to it
     return JudgingSettings(
@@ -178,103 +271,12 @@ def settings_of(plan: Plan) -> JudgingSettings:
 
 
 def name_of(settings: JudgingSettings) -> str:
-    """Judge, rubric and 8 hex digits of all settings: other settings have another name."""
-    told = json.dumps(asdict(settings), sort_keys=True)
-    digits = sha256(told.encode()).hexdigest()[:8]
+    """Name of a judging: judge, rubric, and 8 hex digits of all settings."""
+    text = json.dumps(asdict(settings), sort_keys=True)
+    digits = sha256(text.encode()).hexdigest()[:8]
     return f"{_plain('+'.join(settings.jurors))}_{_plain(settings.rubric)}_{digits}"
 
 
 def _plain(text: str) -> str:
-    """As part of a file's name, and not too long a one."""
+    """Text as part of a file's name, shortened."""
     return re.sub(r"[^A-Za-z0-9.+-]+", "-", text).strip("-.+")[:_LONGEST]
-
-
-def _prepared(
-    found: FoundRun, asked: RunConfig, flagged: Collection[str], region: Callable[[], str]
-) -> Rejudging:
-    document = read_document(found.body, found.name)
-    inner = benchmark_of(document, found.name)
-    validate_run(document, inner, found.name)
-    run_id = str(document["run_id"])
-    store = found.store or store_of(document, region)
-    if store is None:
-        raise UsageError(
-            [f"{found.name}: no store keeps this run: name its folder, or prefix of a bucket."]
-        )
-    entries = journal_entries(store, run_id)
-    if not entries:
-        raise UsageError([f"{found.name}: its journal is missing, which says how it was played."])
-    stored = replace(earlier_config(entries), seed=read_header(entries[0]).seed)
-    config = _config(stored, asked, flagged)
-    benchmark = RecordedBenchmark(inner, document)
-    plan = prepare(replace(config, s3_bucket=None, output_dir=None), benchmark=benchmark)
-    if plan.rubric is None:
-        raise UsageError([f"{found.name}: nobody judges in {inner.name}."])
-    name = name_of(settings_of(plan))
-    folder = RunKeys(run_id).judgings(name)
-    config = _in_folder(plan.config, store, folder, asked)
-    return Rejudging(
-        source=found.name,
-        document=document,
-        plan=replace(plan, config=config, run_id=run_id, is_rejudged=True),
-        name=name,
-        folder=store.location(folder),
-    )
-
-
-def _config(stored: RunConfig, asked: RunConfig, flagged: Collection[str]) -> RunConfig:
-    """As the run was played, judged as is asked. A judge that is named is asked afresh: what is
-    said of a jury is not for it; and a run without one has none of its own.
-    """
-    config = continued(stored, asked, {name.replace("_", "-") for name in flagged})
-    if "judge_model" in flagged or not stored.jurors:
-        config = replace(config, **{name: getattr(asked, name) for name in JURY_SETTINGS})
-    return replace(
-        config,
-        model_ids=None,
-        gates=(),
-        resume=False,
-        resume_run_id=None,
-        max_cost_usd=None,  # all runs spend from one limit
-        prices_file=asked.prices_file,
-        region=asked.region if "region" in flagged else stored.region or asked.region,
-    )
-
-
-def _in_folder(config: RunConfig, store: ListedStore, folder: str, asked: RunConfig) -> RunConfig:
-    """The store of its own that a judging has, within that of the run."""
-    if isinstance(store, ListedBucket):
-        bucket, _, prefix = store.location(folder).removeprefix("s3://").partition("/")
-        return replace(
-            config,
-            s3_bucket=bucket,
-            s3_prefix=prefix.strip("/"),
-            s3_kms_key_id=asked.s3_kms_key_id or config.s3_kms_key_id,
-        )
-    return replace(config, output_dir=store.location(folder).rstrip("/"), s3_kms_key_id=None)
-
-
-def _unpriced(asked: RunConfig) -> Iterator[Words]:
-    """Of models that judge alone: no other is called."""
-    if not asked.max_cost_usd:
-        return
-    table = read_prices(asked) or builtin_prices()
-    for model in asked.jurors:
-        if table.of(model, asked.region) is None:
-            yield Problem.of(
-                "{max_cost_usd} needs the price of {judge_model} {id}, which is not known: give it "
-                "with {prices_file}.",
-                id=model,
-            )
-
-
-def _several(prepared: Sequence[Rejudging]) -> Iterator[Words]:
-    names = sorted({one.plan.benchmark.name for one in prepared})
-    if len(names) > 1:
-        yield f"Runs of several benchmarks cannot be judged together: {', '.join(names)}."
-    judged = sorted({one.name for one in prepared})
-    if len(names) == 1 and len(judged) > 1:
-        yield (
-            f"The runs had several judges or rubrics, and so would have several now: "
-            f"{', '.join(judged)}. Say with flags how all of them are judged."
-        )

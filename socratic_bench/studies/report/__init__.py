@@ -1,1 +1,1 @@
-"""What stored runs come to, for readers: read (`reading`) into frozen rows (`rows`)."""
+"""Reports about stored runs: rows, figures, sections, and the files that show them."""

@@ -1,4 +1,4 @@
-"""What scores are made of: kinds of turns, events, and findings."""
+"""Sections on what scores consist of: kinds of turns, events, findings and failures."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Any
 from socratic_bench.ports.parts import OutcomeList, TurnKind
 from socratic_bench.studies.report.chart_kinds import shares
 from socratic_bench.studies.report.charts import DARK_STEPS, extent, intervals
-from socratic_bench.studies.report.leaderboard import MODEL, mark, shown
+from socratic_bench.studies.report.leaderboard import MODEL, chart_point, interval_text
 from socratic_bench.studies.report.parts import (
     UNKNOWN,
     Chart,
@@ -20,8 +20,6 @@ from socratic_bench.studies.report.parts import (
 from socratic_bench.studies.report.study import SHARE, Estimate, Study, score_metric
 from socratic_bench.studies.rows import RunRow, TurnRow
 
-# What went wrong, by kind: cells that failed, turns without a score, replies that are none.
-
 ANSWERED = "answered"
 
 
@@ -29,41 +27,44 @@ def spaced(name: str) -> str:
     return name.replace("_", " ")
 
 
-def shared(found: Estimate | None) -> str:
+def share_text(share: Estimate | None) -> str:
     """A share with its interval."""
-    if found is None:
+    if share is None:
         return UNKNOWN
-    told = percent(found.mean)
-    return told if found.low is None else f"{told} ({percent(found.low)} to {percent(found.high)})"
+    text = percent(share.mean)
+    return text if share.low is None else f"{text} ({percent(share.low)} to {percent(share.high)})"
 
 
 def kinds(study: Study) -> Iterator[Section]:
-    """What each kind of turn did to the score."""
+    """Mean scores of each kind of turn, a section for each classification of the benchmark."""
     for kind in study.views.kinds:
-        found = _of_kind(study, kind)
-        if found:
-            yield found
+        section = _of_kind(study, kind)
+        if section:
+            yield section
 
 
 def _of_kind(study: Study, kind: TurnKind) -> Section | None:
-    known = {str(turn.own[kind.key]) for _, turn in study.rows.turns() if turn.own.get(kind.key)}
-    if not known:
+    kinds = {str(turn.own[kind.key]) for _, turn in study.rows.turns() if turn.own.get(kind.key)}
+    if not kinds:
         return None
     metric = score_metric(study)
-    names = [None, *sorted(known)]
-    found = {
+    names = [None, *sorted(kinds)]
+    means = {
         (model, name): study.over_turns(runs, _score_in(kind.key, name), metric)
         for model, runs in study.runs.items()
         for name in names
     }
     titles = {name: spaced(name) if name else kind.none for name in names}
     data = [
-        mark(titles[name], model, one, f"{shown(one, 1)}, {one.n} turns", panel=model)
-        for (model, name), one in found.items()
-        if one and model in study.drawn
+        chart_point(
+            titles[name], model, mean, f"{interval_text(mean, 1)}, {mean.n} turns", panel=model
+        )
+        for (model, name), mean in means.items()
+        if mean and model in study.shown_models
     ]
     rows = [
-        [titles[name], *(shown(found[model, name], 1) for model in study.ranked)] for name in names
+        [titles[name], *(interval_text(means[model, name], 1) for model in study.ranked)]
+        for name in names
     ]
     return Section(
         name=f"kinds-{kind.key}",
@@ -76,7 +77,7 @@ def _of_kind(study: Study, kind: TurnKind) -> Section | None:
                 rows=rows,
                 chart=Chart(
                     name=f"kinds-{kind.key}",
-                    title=f"Mean score by kind of turn: {kind.title.lower()}{study.drawn_words}",
+                    title=f"Mean score by kind of turn: {kind.title.lower()}{study.models_note}",
                     description="For each model, the mean score of turns of each kind with 95 % "
                     "intervals. The table has the figures.",
                     specs=intervals(data, study.ranked, "Score", extent(metric.low, metric.high)),
@@ -94,13 +95,13 @@ def _score_in(key: str, name: str | None) -> Any:  # noqa: ANN401 -- a function 
 
 
 def events(study: Study) -> Section | None:
-    """How often judges saw each event, and when first."""
-    told = [turn.events for _, turn in study.rows.turns() if turn.events is not None]
-    seen = sorted({name for some in told for name in some})
+    """How often judges saw each event, and in which turn first."""
+    turn_events = [turn.events for _, turn in study.rows.turns() if turn.events is not None]
+    seen = sorted({name for event_names in turn_events for name in event_names})
     names = [*dict.fromkeys((*study.views.events, *seen))]
-    if not names or not told:
+    if not names or not turn_events:
         return None
-    found = {
+    rates = {
         (model, name): study.over_turns(runs, _saw(name), SHARE)
         for model, runs in study.runs.items()
         for name in names
@@ -111,12 +112,12 @@ def events(study: Study) -> Section | None:
         for name in names
     }
     data = [
-        mark(spaced(name), model, one, f"{shared(one)} of turns", panel=model)
-        for (model, name), one in found.items()
-        if one and model in study.drawn
+        chart_point(spaced(name), model, rate, f"{share_text(rate)} of turns", panel=model)
+        for (model, name), rate in rates.items()
+        if rate and model in study.shown_models
     ]
     rows = [
-        [model, spaced(name), shared(found[model, name]), *_first_seen(firsts[model, name])]
+        [model, spaced(name), share_text(rates[model, name]), *_first_seen(firsts[model, name])]
         for model in study.ranked
         for name in names
     ]
@@ -132,7 +133,7 @@ def events(study: Study) -> Section | None:
                 rows=rows,
                 chart=Chart(
                     name="events",
-                    title=f"Share of judged turns with each event{study.drawn_words}",
+                    title=f"Share of judged turns with each event{study.models_note}",
                     description="For each model and event, the share of judged turns in which it "
                     "was seen, with 95 % intervals. The table has the figures.",
                     specs=intervals(data, study.ranked, "Share of turns", extent(0, 1)),
@@ -154,57 +155,61 @@ def _first(run: RunRow, name: str) -> int | None:
 
 
 def _first_seen(turns: Sequence[int | None]) -> list[str]:
-    known = sorted(turn for turn in turns if turn is not None)
-    if not known:
+    seen = sorted(turn for turn in turns if turn is not None)
+    if not seen:
         return [f"0 of {len(turns)}", UNKNOWN, UNKNOWN]
-    return [f"{len(known)} of {len(turns)}", str(known[(len(known) - 1) // 2]), str(known[0])]
+    return [f"{len(seen)} of {len(turns)}", str(seen[(len(seen) - 1) // 2]), str(seen[0])]
 
 
 def findings(study: Study) -> Iterator[Section]:
-    """What became of what runs were looked through for."""
-    for one in study.views.findings:
-        counts = {model: _outcome_counts(runs, one) for model, runs in study.runs.items()}
-        if any(sum(some.values()) for some in counts.values()):
-            yield _found(study, one, counts)
+    """Outcomes of what a run is searched for, such as insights."""
+    for outcome_list in study.views.findings:
+        counts = {model: _outcome_counts(runs, outcome_list) for model, runs in study.runs.items()}
+        if any(sum(n_by_outcome.values()) for n_by_outcome in counts.values()):
+            yield _findings_section(study, outcome_list, counts)
 
 
 def _outcome_counts(runs: Sequence[RunRow], findings: OutcomeList) -> Mapping[str, int]:
-    found = [
+    outcomes = [
         entry.get(findings.outcome)
         for run in runs
         for entry in run.at(findings.key) or ()
         if isinstance(entry, Mapping)
     ]
-    return {outcome: found.count(outcome) for outcome in findings.outcomes}
+    return {outcome: outcomes.count(outcome) for outcome in findings.outcomes}
 
 
-def _found(study: Study, one: OutcomeList, counts: Mapping[str, Mapping[str, int]]) -> Section:
-    data = [bar for model, some in counts.items() for bar in _bars(model, some)]
+def _findings_section(
+    study: Study, findings: OutcomeList, counts: Mapping[str, Mapping[str, int]]
+) -> Section:
+    data = [bar for model, n_by_outcome in counts.items() for bar in _bars(model, n_by_outcome)]
     rows = [
         [
             model,
-            str(sum(some.values())),
+            str(sum(n_by_outcome.values())),
             *(
-                f"{n} ({percent(n / sum(some.values()))})" if sum(some.values()) else UNKNOWN
-                for n in some.values()
+                f"{n} ({percent(n / sum(n_by_outcome.values()))})"
+                if sum(n_by_outcome.values())
+                else UNKNOWN
+                for n in n_by_outcome.values()
             ),
         ]
-        for model, some in counts.items()
+        for model, n_by_outcome in counts.items()
     ]
     return Section(
-        name=f"findings-{one.key}",
-        title=one.title,
+        name=f"findings-{findings.key}",
+        title=findings.title,
         figures=[
             Figure(
-                caption=f"{one.title} over all runs",
-                columns=columns(MODEL, "In all", *map(str.capitalize, one.outcomes)),
+                caption=f"{findings.title} over all runs",
+                columns=columns(MODEL, "In all", *map(str.capitalize, findings.outcomes)),
                 rows=rows,
                 chart=Chart(
-                    name=f"findings-{one.key}",
-                    title=f"{one.title}: what became of them",
-                    description=f"For each model, the shares of {one.title.lower()} by what became "
-                    "of them. The table has the figures.",
-                    specs=shares(data, study.ranked, one.outcomes),
+                    name=f"findings-{findings.key}",
+                    title=f"{findings.title}: what became of them",
+                    description=f"For each model, the shares of {findings.title.lower()} by what "
+                    "became of them. The table has the figures.",
+                    specs=shares(data, study.ranked, findings.outcomes),
                 ),
             )
         ],
@@ -229,11 +234,13 @@ def _bars(model: str, counts: Mapping[str, int]) -> Iterator[Mapping[str, Any]]:
 
 
 def failures(study: Study) -> Section:
-    """What failed counts in no mean, so it is told here; also that nothing did."""
+    """Runs, turns and replies that failed, which no mean includes. It is shown even if nothing
+    failed.
+    """
     rows = [*_failed_cells(study), *_failed_turns(study)]
     if not rows:
-        told = "Nothing failed: all was played to its end, answered and judged."
-        return Section(name="failures", title="Failures", paragraphs=[told])
+        sentence = "Nothing failed: all was played to its end, answered and judged."
+        return Section(name="failures", title="Failures", paragraphs=[sentence])
     titles = columns(MODEL, words("What"), words("Kind"), "Number")
     return Section(
         name="failures",
@@ -244,7 +251,7 @@ def failures(study: Study) -> Section:
 
 
 def _failed_cells(study: Study) -> Iterator[list[str]]:
-    counts = Counter((one.model, one.code or one.end_reason) for one in study.rows.failed)
+    counts = Counter((row.model, row.code or row.end_reason) for row in study.rows.failed)
     for (model, kind), n in sorted(counts.items()):
         yield [model, "run not complete", spaced(kind), f"{n:,}"]
 

@@ -1,4 +1,6 @@
-"""Specifications of charts of filled cells: shades, and shares of a whole."""
+"""Vega-Lite specifications of each kind of chart: heat maps, stacked shares, lines over turns,
+scatter plots.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -16,14 +18,14 @@ from socratic_bench.studies.report.charts import (
     Data,
     Size,
     Spec,
-    both,
     by_model,
     colour,
-    placed,
-    renamed,
+    for_both_sizes,
+    place_names,
+    rename_entries,
     series,
     shape,
-    shortened,
+    shorten,
     step_of,
     whole,
     widest,
@@ -32,19 +34,15 @@ from socratic_bench.studies.report.charts import (
 from socratic_bench.studies.report.parts import Specs
 
 MARGIN = 16  # px around a word in its part: a reader's font may be wider than ours
-# Specifications of charts over turns.
-
 # From so many models on, the lines of all others would hide that of a panel's own.
 MOST_BEHIND = 5
 GAP = 20
 _NAME: Spec = {"description": {"field": "model"}}
-# Specifications of charts of two figures against each other.
-
 FEW = 12  # points, beside which there is room for long names
 
 
 class _Frame(Struct, frozen=True, kw_only=True):
-    """Where values stand in a drawing, in px."""
+    """Converts values to places in a drawing, in px."""
 
     width: float
     height: float
@@ -68,22 +66,22 @@ class _Frame(Struct, frozen=True, kw_only=True):
 
 
 def heat_map(data: Data, rows: Sequence[str], columns: Sequence[str]) -> Specs:
-    """A cell for each known `value`, with its `text`; `step` is the shade, `is_dark` the darker
-    ones. What is not in `data` is blank.
+    """A cell for each known `value`, with its `text`; `step` is the shade, `is_dark` marks dark
+    shades. Cells that are not in `data` stay blank.
     """
-    return both(lambda size: _heat_map(data, rows, columns, size))
+    return for_both_sizes(lambda size: _heat_map(data, rows, columns, size))
 
 
 def _heat_map(data: Data, rows: Sequence[str], columns: Sequence[str], size: Size) -> Spec:
     if size.is_narrow and len(columns) > len(rows):
-        turned = [{**one, "row": one["column"], "column": one["row"]} for one in data]
+        turned = [{**cell, "row": cell["column"], "column": cell["row"]} for cell in data]
         return _cells(turned, columns, rows, size)
     return _cells(data, rows, columns, size)
 
 
 def _cells(data: Data, rows: Sequence[str], columns: Sequence[str], size: Size) -> Spec:
     longest = 110 if size.is_narrow else 220
-    along, above = shortened(rows, longest), shortened(columns, longest)
+    along, above = shorten(rows, longest), shorten(columns, longest)
     room = size.width - min(longest, widest(along.values()))
     step = max(32 if size.is_narrow else 54, int(room // max(1, len(columns))))
     fits = widest(above.values()) < step
@@ -112,7 +110,7 @@ def _cells(data: Data, rows: Sequence[str], columns: Sequence[str], size: Size) 
     }
     return whole(
         {
-            "data": {"values": renamed(renamed(data, "row", along), "column", above)},
+            "data": {"values": rename_entries(rename_entries(data, "row", along), "column", above)},
             "width": {"step": step},
             "height": {"step": 30},
             "encoding": {"x": x, "y": y},
@@ -125,7 +123,7 @@ def _cells(data: Data, rows: Sequence[str], columns: Sequence[str], size: Size) 
                             "type": "ordinal",
                             "scale": {
                                 "domain": [*range(len(STEPS))],
-                                "range": [colour(one) for one in STEPS],
+                                "range": [colour(step) for step in STEPS],
                             },
                             "legend": None,
                         },
@@ -146,13 +144,13 @@ def _cells(data: Data, rows: Sequence[str], columns: Sequence[str], size: Size) 
 
 
 def shares(data: Data, rows: Sequence[str], parts: Sequence[str]) -> Specs:
-    """Stacked shares of one whole in a row for each model, named in a legend and inside."""
-    return both(lambda size: _shares(data, rows, parts, size))
+    """Stacked shares in a row for each model, labelled in a legend and inside."""
+    return for_both_sizes(lambda size: _shares(data, rows, parts, size))
 
 
 def _shares(data: Data, rows: Sequence[str], parts: Sequence[str], size: Size) -> Spec:
     is_above = size.is_narrow and widest(rows) > size.longest_name
-    names = shortened(rows, size.width - 20 if is_above else size.longest_name)
+    names = shorten(rows, size.width - 20 if is_above else size.longest_name)
     above = {"labelAlign": "left", "labelPadding": 0, "labelOffset": -22}
     x = {
         "field": "begin",
@@ -170,13 +168,13 @@ def _shares(data: Data, rows: Sequence[str], parts: Sequence[str], size: Size) -
     }
     shades = {part: STEPS[-1 - 2 * n] for n, part in enumerate(parts)}
     width = size.width - 20 - (0 if is_above else widest(names.values()))
-    shown = [
-        {**one, "is_wide": width_of(one["part"]) + MARGIN <= width * (one["end"] - one["begin"])}
-        for one in renamed(data, "row", names)
+    bars = [
+        {**bar, "is_wide": width_of(bar["part"]) + MARGIN <= width * (bar["end"] - bar["begin"])}
+        for bar in rename_entries(data, "row", names)
     ]
     return whole(
         {
-            "data": {"values": shown},
+            "data": {"values": bars},
             "width": width,
             "height": {"step": 54 if is_above else 34},
             "layer": [
@@ -223,22 +221,19 @@ def _shares(data: Data, rows: Sequence[str], parts: Sequence[str], size: Size) -
 
 
 def over_turns(data: Data, models: Sequence[str], title: str, scale: Spec, *, steps: bool) -> Specs:
-    """A line with its band over turns: a panel for each model, the others' lines behind it where
-    these are few.
+    """A line with its band in a panel for each model; lines of the other models stand behind it if
+    they are few.
     """
-    return both(lambda size: _over_turns(data, models, (title, scale), size, is_stepped=steps))
-
-
-def behind_words(models: Sequence[str]) -> str:
-    """What a description says of the lines behind."""
-    return ", and the other models' lines in grey" if 1 < len(models) <= MOST_BEHIND else ""
+    return for_both_sizes(
+        lambda size: _over_turns(data, models, (title, scale), size, is_stepped=steps)
+    )
 
 
 def _over_turns(
     data: Data, models: Sequence[str], axis: tuple[str, Spec], size: Size, *, is_stepped: bool
 ) -> Spec:
     columns, width = _grid(models, size)
-    last = max(1.0, *(one["turn"] for one in data))
+    last = max(1.0, *(point["turn"] for point in data))
     step = max(1, round(step_of(last, 6)))
     x = {
         "field": "turn",
@@ -254,7 +249,7 @@ def _over_turns(
         "axis": {"tickCount": 5, "labelPadding": 8},
     }
     kind = {"interpolate": "step-after"} if is_stepped else {}
-    names = shortened(models, width)
+    names = shorten(models, width)
     panels = [
         {
             "title": {
@@ -266,11 +261,14 @@ def _over_turns(
             },
             "width": width,
             "height": 120 if size.is_narrow else 150,
-            "layer": [*_behind(models, model, x, own, kind), *_front(n, model, x, own, kind)],
+            "layer": [
+                *_behind(models, model, x, panel_y, kind),
+                *_front(n, model, x, panel_y, kind),
+            ],
         }
         for n, model in enumerate(models)
         # What the first of a line says of its axis, the others need not.
-        for own in ({**y, "title": None} if n % columns else y,)
+        for panel_y in ({**y, "title": None} if n % columns else y,)
     ]
     return whole(
         {"data": {"values": [*data]}, "concat": panels, "columns": columns, "spacing": GAP}
@@ -278,7 +276,7 @@ def _over_turns(
 
 
 def _grid(models: Sequence[str], size: Size) -> tuple[int, int]:
-    """How many panels stand side by side, and how wide each is: as many as have room for names."""
+    """Number of panels side by side, and the width of each: as many as fit with names."""
     frame = 66  # px, of an axis
     most = 1 if size.is_narrow else min(3, len(models))
     widths = {n: (size.width + 200 * (n > 1)) // n - frame - GAP // n for n in range(1, most + 1)}
@@ -315,32 +313,37 @@ def _behind(
 
 
 def _front(n: int, model: str, x: Spec, y: Spec, kind: Mapping[str, str]) -> list[Spec]:
-    own = {"transform": [{"filter": {"field": "model", "equal": model}}]}
+    panel = {"transform": [{"filter": {"field": "model", "equal": model}}]}
     tint, point = series(n), {"type": "point", "filled": True, "size": 36, "opacity": 1}
     middle = {"y": {**y, "field": "value"}}
     ends = {"y": {**y, "field": "low"}, "y2": {"field": "high"}}
     return [
         {
-            **own,
+            **panel,
             "mark": {"type": "area", "opacity": 0.18, "color": tint, **kind},
             "encoding": {"x": x, **ends, **_NAME},
         },
         {
-            **own,
+            **panel,
             "mark": {"type": "line", "strokeWidth": 2, "color": tint, **kind},
             "encoding": {"x": x, **middle, **_NAME},
         },
         {
-            **own,
+            **panel,
             "mark": {**point, "color": tint, "shape": shape(n)},
             "encoding": {"x": x, **middle, **TIP},
         },
     ]
 
 
+def behind_words(models: Sequence[str]) -> str:
+    """The part of a description about the lines behind."""
+    return ", and the other models' lines in grey" if 1 < len(models) <= MOST_BEHIND else ""
+
+
 def scatter(data: Data, models: Sequence[str], x: tuple[str, Spec], y: tuple[str, Spec]) -> Specs:
-    """A named point for each model, with the intervals that are known on both sides."""
-    return both(lambda size: _scatter(data, models, x, y, size))
+    """A named point for each model, with the known intervals in both directions."""
+    return for_both_sizes(lambda size: _scatter(data, models, x, y, size))
 
 
 def _scatter(
@@ -364,7 +367,7 @@ def _scatter(
     style = by_model(models)
     return whole(
         {
-            "data": {"values": _named(data, frame, size)},
+            "data": {"values": _name_labels(data, frame, size)},
             "width": frame.width,
             "height": frame.height,
             "layer": [
@@ -387,19 +390,51 @@ def _scatter(
 
 
 def _domain(data: Data, axis: str, scale: Spec) -> tuple[float, float]:
-    """The ends of a scale, or the round values around all that is shown."""
+    """The ends of a scale: the fixed ones, or round values around the data."""
     if "domain" in scale:
         low, high = scale["domain"]
         return low, high
     keys = (axis, f"{axis}_low", f"{axis}_high")
-    known = [one[key] for one in data for key in keys if one.get(key) is not None]
-    low, high = min(0.0, *known), max(0.0, *known)
+    values = [point[key] for point in data for key in keys if point.get(key) is not None]
+    low, high = min(0.0, *values), max(0.0, *values)
     step = step_of((high - low) or 1.0, 6)
     return step * (low // step), -step * (-high // step) or step
 
 
+def _name_labels(data: Data, frame: _Frame, size: Size) -> list[dict[str, Any]]:
+    """Places of the names: over no point, no other name, and no interval near its point."""
+    most = size.width / (2.6 if len(data) <= FEW else 4)
+    names = shorten([point["model"] for point in data], most)
+    points = [frame.place(point["x"], point["y"]) for point in data]
+    texts = [names[point["model"]] for point in data]
+    lines = [line for point in data for line in _lines(point, frame)]
+    boxes = place_names(points, texts, lines, Box(0, -4, frame.width, frame.height))
+    labels = []
+    for point, text, box, (x, y) in zip(data, texts, boxes, points, strict=True):
+        is_far = box.distance(x, y) > NEAR
+        is_before = box.right <= x
+        name_x, name_y = frame.values(
+            box.right if is_before else box.left, (box.top + box.bottom) / 2
+        )
+        end_x, end_y = frame.values(*box.nearest(x, y))
+        align = "right" if is_before else "left"
+        label = {"name": text, "name_x": name_x, "name_y": name_y, "align": align}
+        labels.append({**point, **label, "is_far": is_far, "end_x": end_x, "end_y": end_y})
+    return labels
+
+
+def _lines(point: Mapping[str, Any], frame: _Frame) -> Iterator[Box]:
+    """Boxes of the intervals of a point."""
+    if point["x_low"] is not None and point["x_high"] is not None:
+        (left, y), (right, _) = (frame.place(point[end], point["y"]) for end in ("x_low", "x_high"))
+        yield Box(left, y - 1, right, y + 1)
+    if point["y_low"] is not None and point["y_high"] is not None:
+        (x, bottom), (_, top) = (frame.place(point["x"], point[end]) for end in ("y_low", "y_high"))
+        yield Box(x - 1, top, x + 1, bottom)
+
+
 def _line(across: Spec, up: Spec, tint: Spec, axis: str) -> Spec:
-    """The interval of each point along an axis, where both ends are known."""
+    """The interval of each point along one axis, where both ends are known."""
     x = {**across, "field": "x_low" if axis == "x" else "x"}
     y = {**up, "field": "y_low" if axis == "y" else "y"}
     return {
@@ -410,7 +445,7 @@ def _line(across: Spec, up: Spec, tint: Spec, axis: str) -> Spec:
 
 
 def _leader(across: Spec, up: Spec) -> Spec:
-    """From a point to a name that had to stand away from it."""
+    """A line from a point to a name that stands away from it."""
     return {
         "transform": [{"filter": "datum.is_far"}],
         "mark": {"type": "rule", "strokeWidth": 1, "color": colour(MUTED)},
@@ -425,7 +460,9 @@ def _leader(across: Spec, up: Spec) -> Spec:
 
 
 def _name(across: Spec, up: Spec, align: str) -> Spec:
-    """Each name by its side that is nearest to its point, however wide it is in a reader's font."""
+    """Each name, aligned on the side nearest to its point, so that the reader's font does not
+    matter.
+    """
     return {
         "transform": [{"filter": f"datum.align == '{align}'"}],
         "mark": {"type": "text", "align": align, "baseline": "middle"},
@@ -435,37 +472,3 @@ def _name(across: Spec, up: Spec, align: str) -> Spec:
             "text": {"field": "name"},
         },
     }
-
-
-def _named(data: Data, frame: _Frame, size: Size) -> list[dict[str, Any]]:
-    """With a place for each name in which it covers no point, no other name and, near its point,
-    no interval.
-    """
-    most = size.width / (2.6 if len(data) <= FEW else 4)
-    names = shortened([one["model"] for one in data], most)
-    points = [frame.place(one["x"], one["y"]) for one in data]
-    texts = [names[one["model"]] for one in data]
-    lines = [line for one in data for line in _lines(one, frame)]
-    boxes = placed(points, texts, lines, Box(0, -4, frame.width, frame.height))
-    found = []
-    for one, text, box, (x, y) in zip(data, texts, boxes, points, strict=True):
-        is_far = box.distance(x, y) > NEAR
-        is_before = box.right <= x
-        name_x, name_y = frame.values(
-            box.right if is_before else box.left, (box.top + box.bottom) / 2
-        )
-        end_x, end_y = frame.values(*box.nearest(x, y))
-        align = "right" if is_before else "left"
-        own = {"name": text, "name_x": name_x, "name_y": name_y, "align": align}
-        found.append({**one, **own, "is_far": is_far, "end_x": end_x, "end_y": end_y})
-    return found
-
-
-def _lines(one: Mapping[str, Any], frame: _Frame) -> Iterator[Box]:
-    """Where the intervals of a point are drawn."""
-    if one["x_low"] is not None and one["x_high"] is not None:
-        (left, y), (right, _) = (frame.place(one[end], one["y"]) for end in ("x_low", "x_high"))
-        yield Box(left, y - 1, right, y + 1)
-    if one["y_low"] is not None and one["y_high"] is not None:
-        (x, bottom), (_, top) = (frame.place(one["x"], one[end]) for end in ("y_low", "y_high"))
-        yield Box(x - 1, top, x + 1, bottom)

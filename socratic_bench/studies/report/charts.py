@@ -1,5 +1,5 @@
-"""Specifications of charts in Vega-Lite: what all have in common, and intervals in rows. Each mark
-has its words in the field `tip`.
+"""Common parts of charts as Vega-Lite specifications: colours, sizes, scales, intervals in rows,
+and places of names. Each mark has its tooltip in the field `tip`.
 """
 
 import unicodedata
@@ -10,22 +10,19 @@ from typing import Any
 
 from msgspec import Struct
 
-from socratic_bench.studies.report.parts import Specs, shown_text
+from socratic_bench.studies.report.parts import Specs, clean_text
 
 Spec = Mapping[str, Any]
 Data = Sequence[Mapping[str, Any]]
 TIP: Spec = {"description": {"field": "tip"}}
-# Colours of charts by name: the name of a CSS class in a page, a fixed colour elsewhere.
-#
-# In a specification each has a colour of its own that nothing else has, so that a drawing shows
-# which was meant. Series are after Okabe and Ito (2008), which the colour-blind tell apart,
-# darkened for contrast; series have shapes and names, too.
-
+# Named colours: a CSS class in a page, a fixed colour elsewhere. In a specification each has a
+# unique placeholder, so that the name can be found again in a drawing. Series are after Okabe and
+# Ito (2008), which colour-blind people can tell apart, darkened for contrast.
 INK, MUTED, GRID, PAPER = "ink", "muted", "grid", "paper"
 
 
 class Size(Struct, frozen=True, kw_only=True):
-    """How wide a drawing may be, and the names in it, in px."""
+    """Width of a drawing and longest width of names in it, in px."""
 
     width: int
     longest_name: int
@@ -48,7 +45,7 @@ SHAPES = (
     "triangle-left",
 )
 STEPS = tuple(f"h{n}" for n in range(7))
-# Of the shades of a whole's parts, those that need light words: see `cell_charts.shares`.
+# Of the shades of a whole's parts, those that need light words: see `chart_kinds.shares`.
 DARK_STEPS = frozenset((0,))
 # On paper, as in a page in light colours.
 LIGHT: Mapping[str, str] = {
@@ -79,7 +76,7 @@ NAMED: Mapping[str, str] = {name: f"#0000{n + 16:02x}" for n, name in enumerate(
 
 
 def colour(name: str) -> str:
-    """What stands for a colour in a specification."""
+    """The colour that stands for a named one in a specification."""
     return NAMED[name]
 
 
@@ -106,10 +103,6 @@ CONFIG: Spec = {
     # The mark below a text has the words.
     "text": {"color": colour(INK), "fontSize": 12, "aria": False},
 }
-
-
-# Names in charts: how wide they are, and shorter ones that still differ.
-
 ELLIPSIS = "…"
 NEAR = 14.0  # px from a point, up to which its name is seen to be its own
 # Widths of characters in Arial at 12 px, in px, a little generously.
@@ -134,7 +127,7 @@ class Box(Struct, frozen=True):
         )
 
     def nearest(self, x: float, y: float) -> tuple[float, float]:
-        """The place in it that is nearest to another one."""
+        """The point in the box that is nearest to another point."""
         return min(max(x, self.left), self.right), min(max(y, self.top), self.bottom)
 
     def distance(self, x: float, y: float) -> float:
@@ -149,13 +142,13 @@ class Box(Struct, frozen=True):
         )
 
 
-def both(draw: Callable[[Size], Spec]) -> Specs:
+def for_both_sizes(draw: Callable[[Size], Spec]) -> Specs:
     """A specification for each size."""
     return Specs(wide=draw(WIDE), narrow=draw(NARROW))
 
 
 def whole(spec: Spec) -> Spec:
-    """A specification with what all have in common."""
+    """Complete a specification with what all charts have in common."""
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
         "config": CONFIG,
@@ -180,26 +173,26 @@ def by_model(models: Sequence[str], field: str = "model") -> Spec:
 
 
 def extent(low: float | None, high: float | None) -> Spec:
-    """A scale with known ends; where they are open, it begins at zero."""
+    """A scale with known ends; without them it begins at zero."""
     if low is not None and high is not None:
         return {"domain": [low, high], "nice": False}
     return {"zero": True, "nice": True}
 
 
 def step_of(span: float, most: int) -> float:
-    """The round step by which at most so many ticks span more than nothing."""
+    """The round step with which a span has at most so many ticks."""
     least = span / most
     power = 10.0 ** ceil(log10(least) - 1)
     return next(power * n for n in (1, 2, 5, 10) if power * n >= least * 0.999)
 
 
-def renamed(data: Data, field: str, names: Mapping[str, str]) -> list[Mapping[str, Any]]:
-    return [{**one, field: names[one[field]]} for one in data]
+def rename_entries(data: Data, field: str, names: Mapping[str, str]) -> list[Mapping[str, Any]]:
+    return [{**entry, field: names[entry[field]]} for entry in data]
 
 
 def intervals(data: Data, models: Sequence[str], title: str, scale: Spec) -> Specs:
-    """A point with its interval in a row for each `row`; one panel for each `panel`, if any."""
-    return both(lambda size: _intervals(data, models, title, scale, size))
+    """A point with its interval for each `row`; one panel for each `panel`, if any."""
+    return for_both_sizes(lambda size: _intervals(data, models, title, scale, size))
 
 
 def _intervals(data: Data, models: Sequence[str], title: str, scale: Spec, size: Size) -> Spec:
@@ -209,7 +202,7 @@ def _intervals(data: Data, models: Sequence[str], title: str, scale: Spec, size:
     if is_above:
         names = _names(data, "row", size.width - 20)
     room = 0 if is_above else min(size.longest_name, widest(names.values()))
-    shown = renamed(data, "row", names)
+    entries = rename_entries(data, "row", names)
     width = size.width - 20 - room
     inner = {
         "width": width,
@@ -226,11 +219,11 @@ def _intervals(data: Data, models: Sequence[str], title: str, scale: Spec, size:
         ),
     }
     if "panel" not in data[0]:
-        return whole({"data": {"values": shown}, **inner})
+        return whole({"data": {"values": entries}, **inner})
     panels = _names(data, "panel", width)
     return whole(
         {
-            "data": {"values": renamed(shown, "panel", panels)},
+            "data": {"values": rename_entries(entries, "panel", panels)},
             "facet": {
                 "row": {
                     "field": "panel",
@@ -251,18 +244,7 @@ def _intervals(data: Data, models: Sequence[str], title: str, scale: Spec, size:
 
 
 def _names(data: Iterable[Mapping[str, Any]], field: str, most: float) -> Mapping[str, str]:
-    return shortened([one[field] for one in data], most)
-
-
-def _rows(names: Sequence[str], *, is_above: bool) -> Spec:
-    above = {"labelAlign": "left", "labelPadding": 0, "labelOffset": -11, "zindex": 1}
-    return {
-        "field": "row",
-        "type": "nominal",
-        "sort": [*names],
-        "title": None,
-        "axis": {"labelColor": colour(INK), "grid": False, **(above if is_above else {})},
-    }
+    return shorten([entry[field] for entry in data], most)
 
 
 def _points(style: Spec, y: Spec, x: Spec) -> list[Spec]:
@@ -285,6 +267,17 @@ def _points(style: Spec, y: Spec, x: Spec) -> list[Spec]:
     ]
 
 
+def _rows(names: Sequence[str], *, is_above: bool) -> Spec:
+    above = {"labelAlign": "left", "labelPadding": 0, "labelOffset": -11, "zindex": 1}
+    return {
+        "field": "row",
+        "type": "nominal",
+        "sort": [*names],
+        "title": None,
+        "axis": {"labelColor": colour(INK), "grid": False, **(above if is_above else {})},
+    }
+
+
 def series(n: int) -> str:
     return colour(SERIES[n % len(SERIES)])
 
@@ -294,12 +287,8 @@ def shape(n: int) -> str:
 
 
 def width_of(text: str) -> float:
-    """About how wide a text is at 12 px, in px: not less than it is."""
+    """Upper estimate of the width of a text at 12 px, in px."""
     return sum(map(_width, text))
-
-
-def widest(texts: Iterable[str]) -> float:
-    return max(map(width_of, texts), default=0.0)
 
 
 def _width(sign: str) -> float:
@@ -310,19 +299,23 @@ def _width(sign: str) -> float:
     return _UPPER if sign.isupper() else _USUAL
 
 
-def shortened(names: Sequence[str], most: float) -> Mapping[str, str]:
-    """Each name on one line of at most so many px, its middle left out if it has to be; names that
-    would then be alike are numbered. vl-convert's own cut would part a character in two.
+def widest(texts: Iterable[str]) -> float:
+    return max(map(width_of, texts), default=0.0)
+
+
+def shorten(names: Sequence[str], most: float) -> Mapping[str, str]:
+    """Each name on one line of at most so many px, shortened in the middle if necessary; names that
+    become equal are numbered. vl-convert's own cut would split characters.
     """
-    found: dict[str, str] = {}
+    short_names: dict[str, str] = {}
     for name in dict.fromkeys(names):
-        short = _cut(" ".join(shown_text(name).split()), most)
+        short = _cut(" ".join(clean_text(name).split()), most)
         alike, n = short, 1
-        while alike in found.values():
+        while alike in short_names.values():
             n += 1
             alike = f"{short} ({n})"
-        found[name] = alike
-    return found
+        short_names[name] = alike
+    return short_names
 
 
 def _cut(text: str, most: float) -> str:
@@ -337,32 +330,32 @@ def _begin(text: str, room: float) -> str:
     return text[: sum(end <= room for end in accumulate(map(_width, text)))]
 
 
-def placed(
+def place_names(
     points: Sequence[tuple[float, float]], texts: Sequence[str], lines: Sequence[Box], frame: Box
 ) -> list[Box]:
-    """Where the name of each point stands, in px: near its point and over nothing else, as far as
-    there is room; else over few lines, or farther above or below.
+    """Places of the points' names in px: near the point and over nothing else where there is room,
+    otherwise over few lines, or farther above or below.
     """
     marks = [Box(x - 6, y - 6, x + 6, y + 6) for x, y in points]
-    taken: list[Box] = []
+    placed_boxes: list[Box] = []
     for n, ((x, y), text) in enumerate(zip(points, texts, strict=True)):
-        others = [*marks[:n], *marks[n + 1 :], *taken]
-        tried = [*_around(x, y, width_of(text), frame)]
-        free = [one for one in tried if not any(one.meets(other) for other in others)]
-        near = [one for one in free if one.distance(x, y) <= NEAR] or free[:1] or tried[:1]
-        taken.append(min(near, key=lambda one: sum(map(one.meets, lines))))
-    return taken
+        obstacles = [*marks[:n], *marks[n + 1 :], *placed_boxes]
+        tried = [*_boxes_around(x, y, width_of(text), frame)]
+        free = [box for box in tried if not any(box.meets(other) for other in obstacles)]
+        near = [box for box in free if box.distance(x, y) <= NEAR] or free[:1] or tried[:1]
+        placed_boxes.append(min(near, key=lambda box: sum(map(box.meets, lines))))
+    return placed_boxes
 
 
-def _around(x: float, y: float, width: float, frame: Box) -> Iterable[Box]:
-    """Boxes of a text in a frame, those nearest to the point first."""
+def _boxes_around(x: float, y: float, width: float, frame: Box) -> Iterable[Box]:
+    """Boxes of a text inside a frame, the nearest to the point first."""
     gap, line, finely = 9.0, 15.0, 5.0
-    found: list[Box] = []
+    boxes: list[Box] = []
     for step, way in product(range(int((frame.bottom - frame.top) / finely)), (-1, 1)):
         top = y - line / 2 + way * step * finely
         lefts = [x + gap, x - gap - width]
         if step * finely > line:  # above and below the point, and one name farther
             lefts += [x - width / 2, x - 2 * (gap + width), x + 2 * gap + width]
-        found += [Box(left, top, left + width, top + line) for left in lefts]
-    inside = [one for one in found if one.lies_in(frame)] or found[:1]
-    return sorted(inside, key=lambda one: one.distance(x, y))
+        boxes += [Box(left, top, left + width, top + line) for left in lefts]
+    inside = [box for box in boxes if box.lies_in(frame)] or boxes[:1]
+    return sorted(inside, key=lambda box: box.distance(x, y))

@@ -1,4 +1,4 @@
-"""Settings in which runs differ: regions, tiers, temperatures, the hour of the day."""
+"""Sections on conditions of runs: settings that differ between runs, and samples."""
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
@@ -8,14 +8,14 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from socratic_bench.documents.usage import Percentiles
 from socratic_bench.studies.report.chart_kinds import heat_map
 from socratic_bench.studies.report.charts import STEPS, extent, intervals
-from socratic_bench.studies.report.leaderboard import MODEL, mark, places_of, shown
+from socratic_bench.studies.report.leaderboard import MODEL, chart_point, interval_text, places_of
 from socratic_bench.studies.report.parts import (
     UNKNOWN,
     Chart,
     Figure,
     Section,
     columns,
-    counted,
+    count_text,
     number,
     words,
 )
@@ -58,19 +58,16 @@ _REGIONS_IN = {
 ZONES = {region: zone for zone, regions in _REGIONS_IN.items() for region in regions.split()}
 
 
-def _input(run: RunRow, name: str) -> str | None:
-    """What it was set to; what was left at its default is told by that word."""
-    inputs = run.document.get("inputs")
-    if not inputs or name not in inputs:
-        return None
-    return "default" if inputs[name] is None else str(inputs[name])
-
-
 def _hours(run: RunRow) -> str | None:
-    """The hours of a day, where the run's region is, in which it began."""
+    """The local hours, in the run's region, in which it started."""
     began, region = run.at("timestamps.started_at"), str(run.at("inputs.region") or "")
     zone = next(
-        (ZONES[one] for one in sorted(ZONES, key=len, reverse=True) if region.startswith(one)), None
+        (
+            ZONES[prefix]
+            for prefix in sorted(ZONES, key=len, reverse=True)
+            if region.startswith(prefix)
+        ),
+        None,
     )
     if began is None or zone is None:
         return None
@@ -82,22 +79,28 @@ def _hours(run: RunRow) -> str | None:
     return f"{first:02d} to {first + HOURS:02d}"
 
 
+def _input(run: RunRow, name: str) -> str | None:
+    """The value of a setting; "default" if it was not set."""
+    inputs = run.document.get("inputs")
+    if not inputs or name not in inputs:
+        return None
+    return "default" if inputs[name] is None else str(inputs[name])
+
+
 _READ: Sequence[tuple[str, Callable[[RunRow], str | None]]] = (
     ("Region", partial(_input, name="region")),
     ("Service tier", partial(_input, name="service_tier")),
     ("Temperature", partial(_input, name="temperature")),
     ("Local hour", _hours),
 )
-# Each sample with each model.
-
 FIRST_DARK = 5
 
 
 def settings(study: Study) -> Section | None:
-    """A figure for each setting that has several values in these runs."""
+    """A figure for each setting with several values in these runs."""
     figures = [_figure(study, title, value) for title, value in _READ]
-    known = [figure for figure in figures if figure]
-    if not known:
+    shown_figures = [figure for figure in figures if figure]
+    if not shown_figures:
         return None
     return Section(
         name="settings",
@@ -105,27 +108,29 @@ def settings(study: Study) -> Section | None:
         paragraphs=[
             "What differed between runs, one setting at a time; nothing else is held equal."
         ],
-        figures=known,
+        figures=shown_figures,
     )
 
 
 def _figure(study: Study, title: str, value: Callable[[RunRow], str | None]) -> Figure | None:
     values = sorted(
-        {known for run in study.rows.runs if (known := value(run)) is not None}, key=_order
+        {setting for run in study.rows.runs if (setting := value(run)) is not None}, key=_order
     )
     if len(values) < 2:  # noqa: PLR2004 -- one value tells nothing
         return None
     cells = [
-        (model, one, [run for run in runs if value(run) == one])
+        (model, setting, [run for run in runs if value(run) == setting])
         for model, runs in study.runs.items()
-        for one in values
+        for setting in values
     ]
     metric = study.primary
-    rows = [[model, one, *_told(study, runs)] for model, one, runs in cells if runs]
+    rows = [
+        [model, setting, *_setting_cells(study, runs)] for model, setting, runs in cells if runs
+    ]
     data = [
-        mark(one, model, found, shown(found, places_of(metric)), panel=model)
-        for model, one, runs in cells
-        if model in study.drawn and (found := study.mean(metric, runs))
+        chart_point(setting, model, mean, interval_text(mean, places_of(metric)), panel=model)
+        for model, setting, runs in cells
+        if model in study.shown_models and (mean := study.mean(metric, runs))
     ]
     titles = ("Runs", metric.title, "Last byte, s, p50", "p99")
     name = title.lower().replace(" ", "-")
@@ -135,7 +140,7 @@ def _figure(study: Study, title: str, value: Callable[[RunRow], str | None]) -> 
         rows=rows,
         chart=Chart(
             name=f"settings-{name}",
-            title=f"{metric.title} by {title.lower()}{study.drawn_words}",
+            title=f"{metric.title} by {title.lower()}{study.models_note}",
             description="For each model and value, the mean with its 95 % interval. The table has "
             "the figures.",
             specs=intervals(data, study.ranked, metric.title, extent(metric.low, metric.high)),
@@ -145,15 +150,6 @@ def _figure(study: Study, title: str, value: Callable[[RunRow], str | None]) -> 
     )
 
 
-def _told(study: Study, runs: list[RunRow]) -> Iterator[str]:
-    metric = study.primary
-    times = Percentiles.of([turn.latency_ms for run in runs for turn in run.turns])
-    yield str(len(runs))
-    yield shown(study.mean(metric, runs), places_of(metric))
-    yield number(times.p50 / 1000) if times else UNKNOWN
-    yield number(times.p99 / 1000) if times else UNKNOWN
-
-
 def _order(value: str) -> tuple[float, str]:
     try:
         return float(value), value
@@ -161,19 +157,28 @@ def _order(value: str) -> tuple[float, str]:
         return 0.0, value
 
 
+def _setting_cells(study: Study, runs: list[RunRow]) -> Iterator[str]:
+    metric = study.primary
+    times = Percentiles.of([turn.latency_ms for run in runs for turn in run.turns])
+    yield str(len(runs))
+    yield interval_text(study.mean(metric, runs), places_of(metric))
+    yield number(times.p50 / 1000) if times else UNKNOWN
+    yield number(times.p99 / 1000) if times else UNKNOWN
+
+
 def samples(study: Study) -> Section | None:
-    """Each sample with each model by the primary metric; what was not tested is blank."""
+    """The primary metric of each sample and model; pairs without runs are blank."""
     names, metric = study.rows.samples, study.primary
     cells = {
         (name, model): study.mean(metric, [run for run in runs if run.sample_name == name])
         for name in names
         for model, runs in study.runs.items()
     }
-    known = {place: found.mean for place, found in cells.items() if found}
-    if not known:
+    means = {place: mean.mean for place, mean in cells.items() if mean}
+    if not means:
         return None
-    low = metric.low if metric.low is not None else min(known.values())
-    high = metric.high if metric.high is not None else max(known.values())
+    low = metric.low if metric.low is not None else min(means.values())
+    high = metric.high if metric.high is not None else max(means.values())
     places = places_of(metric)
     data = [
         {
@@ -184,24 +189,24 @@ def samples(study: Study) -> Section | None:
             "is_dark": step >= FIRST_DARK,
             "tip": f"{model} in {name}: {number(value, places)}",
         }
-        for (name, model), value in known.items()
+        for (name, model), value in means.items()
     ]
     rows = [
         [
             name,
             *(
-                number(known[name, model], places) if (name, model) in known else ""
+                number(means[name, model], places) if (name, model) in means else ""
                 for model in study.ranked
             ),
         ]
         for name in names
     ]
-    blank = len(cells) - len(known)
-    said = f" {counted(blank, 'pair')} not tested: blank, which is not zero." if blank else ""
+    blank = len(cells) - len(means)
+    remark = f" {count_text(blank, 'pair')} not tested: blank, which is not zero." if blank else ""
     return Section(
         name="samples",
         title=f"By {study.views.sample}",
-        paragraphs=[f"{metric.title}; the stronger the shade, the higher.{said}"],
+        paragraphs=[f"{metric.title}; the stronger the shade, the higher.{remark}"],
         figures=[
             Figure(
                 caption=metric.title,

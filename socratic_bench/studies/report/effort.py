@@ -1,4 +1,4 @@
-"""What models took: money and time."""
+"""Sections on cost and latency."""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -7,7 +7,14 @@ from msgspec import Struct
 from socratic_bench.documents.usage import Percentiles
 from socratic_bench.studies.report.chart_kinds import scatter
 from socratic_bench.studies.report.charts import extent, intervals
-from socratic_bench.studies.report.leaderboard import MODEL, mark, mean_usd, places_of, shown, side
+from socratic_bench.studies.report.leaderboard import (
+    MODEL,
+    chart_point,
+    interval_text,
+    mean_usd,
+    places_of,
+    side,
+)
 from socratic_bench.studies.report.parts import (
     UNKNOWN,
     Chart,
@@ -21,34 +28,73 @@ from socratic_bench.studies.report.study import Estimate, Study
 from socratic_bench.studies.rows import TurnRow
 
 
+class _ChartSpec(Struct, frozen=True, kw_only=True):
+    """Readings of one unit, shown by one chart and one table."""
+
+    name: str
+    title: str
+    unit: str
+    readings: Mapping[str, Callable[[TurnRow], float | None]]
+    places: int
+
+
+def _seconds(value_ms: float | None) -> float | None:
+    return None if value_ms is None else value_ms / 1000
+
+
+_CHARTS = (
+    _ChartSpec(
+        name="latency",
+        title="First token and last byte",
+        unit="Seconds",
+        readings={
+            "First token, s": lambda turn: _seconds(turn.ttft_ms),
+            "Last byte, s": lambda turn: _seconds(turn.latency_ms),
+        },
+        places=2,
+    ),
+    _ChartSpec(
+        name="speed",
+        title="Tokens per second",
+        unit="Tokens per second",
+        readings={"Tokens per second": lambda turn: turn.output_tokens_per_s},
+        places=0,
+    ),
+)
+_QUANTILES = ("p50", "p90", "p99")
+_PercentilesByTitle = Mapping[tuple[str, str], Percentiles | None]
+
+
 def cost(study: Study) -> Section | None:
-    """What a run of each model costs, against how good it is."""
+    """Cost of a run of each model against its score."""
     tested = study.rows.benchmark.parts.tested
-    found = {
+    cost_and_score = {
         model: (mean_usd(runs, f"cost.{tested}"), mean_usd(runs), study.mean(study.primary, runs))
         for model, runs in study.runs.items()
     }
-    known = {
-        model: (own, score) for model, (own, _, score) in found.items() if own is not None and score
+    tutor_costs = {
+        model: (tested_usd, score)
+        for model, (tested_usd, _, score) in cost_and_score.items()
+        if tested_usd is not None and score
     }
-    if not known:
+    if not tutor_costs:
         return None
     metric = study.primary
     data = [
         {
             "model": model,
-            "x": own,
+            "x": tested_usd,
             "x_low": None,
             "x_high": None,
             **side("y", score),
-            "tip": f"{model}: {usd(own)} USD a run, {metric.title} {shown(score)}",
+            "tip": f"{model}: {usd(tested_usd)} USD a run, {metric.title} {interval_text(score)}",
         }
-        for model, (own, score) in known.items()
+        for model, (tested_usd, score) in tutor_costs.items()
     ]
     places = places_of(metric)
     rows = [
-        [model, usd(own), usd(whole), shown(score, places)]
-        for model, (own, whole, score) in found.items()
+        [model, usd(tested_usd), usd(whole), interval_text(score, places)]
+        for model, (tested_usd, whole, score) in cost_and_score.items()
     ]
     costs = ("USD a run, the model", "USD a run, judge and all")
     return Section(
@@ -77,21 +123,21 @@ def cost(study: Study) -> Section | None:
     )
 
 
-def _seconds(value_ms: float | None) -> float | None:
-    return None if value_ms is None else value_ms / 1000
-
-
 def latency(study: Study) -> Section | None:
-    """Percentiles over the turns of each model."""
-    found = {
+    """Percentiles of latency and speed over the turns of each model."""
+    percentiles = {
         (model, title): Percentiles.of([reading(turn) for run in runs for turn in run.turns])
         for model, runs in study.runs.items()
-        for drawn in _DRAWN
-        for title, reading in drawn.readings.items()
+        for spec in _CHARTS
+        for title, reading in spec.readings.items()
     }
-    if not any(found.values()):
+    if not any(percentiles.values()):
         return None
-    figures = [_figure(study, found, one) for one in _DRAWN if any(_points(study, found, one))]
+    figures = [
+        _figure(study, percentiles, spec)
+        for spec in _CHARTS
+        if any(_points(study, percentiles, spec))
+    ]
     return Section(
         name="latency",
         title="Latency",
@@ -102,75 +148,59 @@ def latency(study: Study) -> Section | None:
     )
 
 
-class _ChartSpec(Struct, frozen=True, kw_only=True):
-    """Readings of one unit, which one chart and one table show."""
-
-    name: str
-    title: str
-    unit: str
-    readings: Mapping[str, Callable[[TurnRow], float | None]]
-    places: int
-
-
-_DRAWN = (
-    _ChartSpec(
-        name="latency",
-        title="First token and last byte",
-        unit="Seconds",
-        readings={
-            "First token, s": lambda turn: _seconds(turn.ttft_ms),
-            "Last byte, s": lambda turn: _seconds(turn.latency_ms),
-        },
-        places=2,
-    ),
-    _ChartSpec(
-        name="speed",
-        title="Tokens per second",
-        unit="Tokens per second",
-        readings={"Tokens per second": lambda turn: turn.output_tokens_per_s},
-        places=0,
-    ),
-)
-_QUANTILES = ("p50", "p90", "p99")
-_Found = Mapping[tuple[str, str], Percentiles | None]
-
-
-def _figure(study: Study, found: _Found, drawn: _ChartSpec) -> Figure:
-    titles = [f"{title}, {one}" for title in drawn.readings for one in _QUANTILES]
+def _figure(study: Study, percentiles: _PercentilesByTitle, spec: _ChartSpec) -> Figure:
+    titles = [f"{title}, {quantile}" for title in spec.readings for quantile in _QUANTILES]
     rows = [
-        [model, *(text for title in drawn.readings for text in _told(found[model, title], drawn))]
+        [
+            model,
+            *(
+                text
+                for title in spec.readings
+                for text in _percentile_cells(percentiles[model, title], spec)
+            ),
+        ]
         for model in study.ranked
     ]
     return Figure(
-        caption=f"{drawn.title}, percentiles over turns",
+        caption=f"{spec.title}, percentiles over turns",
         columns=columns(MODEL, *titles),
         rows=rows,
         chart=Chart(
-            name=drawn.name,
-            title=f"{drawn.title}: median, and up to the 99th percentile{study.drawn_words}",
-            description=f"For each model, the median of {drawn.title.lower()}, with a line to the "
+            name=spec.name,
+            title=f"{spec.title}: median, and up to the 99th percentile{study.models_note}",
+            description=f"For each model, the median of {spec.title.lower()}, with a line to the "
             "99th percentile. The table has the figures.",
             specs=intervals(
-                [*_points(study, found, drawn)], study.drawn, drawn.unit, {"zero": True}
+                [*_points(study, percentiles, spec)], study.shown_models, spec.unit, {"zero": True}
             ),
         ),
     )
 
 
-def _points(study: Study, found: _Found, drawn: _ChartSpec) -> Iterator[dict[str, object]]:
-    for title in drawn.readings:
-        name, _, unit = title.partition(", ")
-        panel = {"panel": name} if len(drawn.readings) > 1 else {}
-        for model in study.drawn:
-            one = found[model, title]
-            if one:
-                texts = zip(_QUANTILES, _told(one, drawn), strict=True)
-                told = ", ".join(f"{at} {text} {unit}".rstrip() for at, text in texts)
-                middle = Estimate(mean=one.p50, low=one.p50, high=one.p99, n=1, n_clusters=1)
-                yield mark(model, model, middle, told, **panel)
-
-
-def _told(one: Percentiles | None, drawn: _ChartSpec) -> list[str]:
-    if one is None:
+def _percentile_cells(percentiles: Percentiles | None, spec: _ChartSpec) -> list[str]:
+    if percentiles is None:
         return [UNKNOWN] * 3
-    return [number(value, drawn.places) for value in (one.p50, one.p90, one.p99)]
+    return [
+        number(value, spec.places) for value in (percentiles.p50, percentiles.p90, percentiles.p99)
+    ]
+
+
+def _points(
+    study: Study, percentiles: _PercentilesByTitle, spec: _ChartSpec
+) -> Iterator[dict[str, object]]:
+    for title in spec.readings:
+        name, _, unit = title.partition(", ")
+        panel = {"panel": name} if len(spec.readings) > 1 else {}
+        for model in study.shown_models:
+            point_percentiles = percentiles[model, title]
+            if point_percentiles:
+                texts = zip(_QUANTILES, _percentile_cells(point_percentiles, spec), strict=True)
+                tip = ", ".join(f"{at} {text} {unit}".rstrip() for at, text in texts)
+                middle = Estimate(
+                    mean=point_percentiles.p50,
+                    low=point_percentiles.p50,
+                    high=point_percentiles.p99,
+                    n=1,
+                    n_clusters=1,
+                )
+                yield chart_point(model, model, middle, tip, **panel)

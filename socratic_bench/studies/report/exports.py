@@ -1,4 +1,4 @@
-"""The forms in which a report is written: what each needs, and what stands in its files."""
+"""The formats of a report: what each needs, how it is rendered, and how its files are written."""
 
 import os
 import re
@@ -15,9 +15,13 @@ from msgspec import Struct
 
 from socratic_bench.documents.calibration import CorrectionDocument
 from socratic_bench.errors import ArtifactError
-from socratic_bench.studies.report.parts import Chart, Figure, Section, shown_text
-from socratic_bench.studies.report.report import Report
+from socratic_bench.studies.report.html import page_of
+from socratic_bench.studies.report.parts import Chart, Figure, Section, clean_text
+from socratic_bench.studies.report.report import Report, report_of
 from socratic_bench.studies.report.rows import Rows
+from socratic_bench.studies.report.study import Study
+from socratic_bench.studies.report.svg import draw_on_paper, paint
+from socratic_bench.studies.report.tables import csv_of, parquet_of, tables_of
 from socratic_bench.version import VERSION
 
 # What a form needs: an extra, and those of its packages that the form takes.
@@ -32,20 +36,16 @@ NEEDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 }
 _FILES = ("html", "markdown")
 _TABLES = ("csv", "parquet")
-# A report as Markdown: what its page says above the transcripts, charts apart.
-
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;"}
 _SIGNS = re.compile(r"[\\`*_\[\]#|~$!]|[&<>@]")
 # What makes a link of plain text, and what begins a list, a rule or a heading.
 _LINK = re.compile(r"(?<=https)(?=:)|(?<=http)(?=:)|(?<=ftp)(?=:)|(?<=www)(?=\.)", re.IGNORECASE)
 _NUMBER = re.compile(r"\d{1,9}[.)]|[-+=]")
-# Files of reports on the disk.
-
 Form = Literal["html", "markdown", "csv", "parquet", "png", "svg"]
 
 
 class RenderedFile(Struct, frozen=True, kw_only=True):
-    """What is to stand in a file; `form` is what it is, such as html."""
+    """Content of a file; `form` is its format, such as html."""
 
     form: Form
     path: str
@@ -53,8 +53,8 @@ class RenderedFile(Struct, frozen=True, kw_only=True):
 
 
 class Export(Struct, frozen=True, kw_only=True):
-    """`files` are to be written; `left_out` the runs whose transcripts had no room. Where only
-    rows are asked for, nothing is told in `sentences` and `sections`.
+    """The `files` to write; `left_out` are the runs whose transcripts had no room. `sentences` and
+    `sections` are empty if only tables are requested.
     """
 
     models: list[str]
@@ -64,17 +64,17 @@ class Export(Struct, frozen=True, kw_only=True):
     files: list[RenderedFile]
 
 
-def problems_of(asked: Mapping[str, str]) -> list[str]:
-    """All that stands in the way of the forms that are asked for, by their files or folders."""
-    found = [
+def find_problems(formats: Mapping[str, str]) -> list[str]:
+    """Everything that prevents the requested formats, which are given by their files or folders."""
+    problems = [
         file_problem(path) if form in _FILES else _folder_problem(form, path)
-        for form, path in asked.items()
+        for form, path in formats.items()
     ]
-    return [*filter(None, found), *_lacking(asked)]
+    return [*filter(None, problems), *_lacking(formats)]
 
 
 def _folder_problem(form: str, path: str) -> str | None:
-    """Why there can be no such folder; a name such as rows.csv is that of a file."""
+    """Why a folder cannot be used; a name such as rows.csv is that of a file."""
     if path.lower().endswith(f".{form}") and not Path(path).exists():
         return (
             f"A report as {form} is several files in a folder: {path} names a file. Name a folder, "
@@ -83,8 +83,8 @@ def _folder_problem(form: str, path: str) -> str | None:
     return folder_problem(path)
 
 
-def _lacking(asked: Mapping[str, str]) -> Iterator[str]:
-    for form in asked:
+def _lacking(formats: Mapping[str, str]) -> Iterator[str]:
+    for form in formats:
         extra, packages = NEEDS[form]
         for package in packages:
             if not _is_there(package):
@@ -100,80 +100,74 @@ def _is_there(package: str) -> bool:
 
 def export(
     rows: Rows,
-    asked: Mapping[str, str],
+    formats: Mapping[str, str],
     max_bytes: int,
     corrected: Callable[[], CorrectionDocument | None],
     call: Callable[[str], str] = str,
 ) -> Export:
-    """What is told of settings calls them as `call` does. Raises `UsageError` for a page that
-    cannot be as small as `max_bytes`, and `ArtifactError` for a place in which nothing can be made.
+    """Render the requested formats. `call` names a setting for sentences.
+
+    Raises `UsageError` for a page that cannot be as small as `max_bytes`, and `ArtifactError` for a
+    folder in which no file can be made.
     """
-    from socratic_bench.studies.report.study import Study
-
     study = Study(rows)
-    tables = [*_tables(rows, asked)]
-    if not {*asked} - {*_TABLES}:
+    tables = [*_tables(rows, formats)]
+    if not {*formats} - {*_TABLES}:
         return Export(models=study.ranked, sentences=[], sections=[], left_out=[], files=tables)
-    from socratic_bench.studies.report.report import report_of
-
     report = report_of(study, corrected())
-    files, left_out, names = [], [], [one.name for one in report.sections]
-    if "html" in asked:
-        from socratic_bench.studies.report.html import page_of
-
+    files, left_out, names = [], [], [section.name for section in report.sections]
+    if "html" in formats:
         page = page_of(study, report, max_bytes, call)
-        files.append(RenderedFile(form="html", path=asked["html"], body=page.body))
+        files.append(RenderedFile(form="html", path=formats["html"], body=page.body))
         left_out, names = [*page.left_out], [*names, "transcripts"]
-    if "markdown" in asked:
+    if "markdown" in formats:
         body = markdown_of(report).encode()
-        files.append(RenderedFile(form="markdown", path=asked["markdown"], body=body))
-    charts = [one.chart for section in report.sections for one in section.figures if one.chart]
+        files.append(RenderedFile(form="markdown", path=formats["markdown"], body=body))
+    charts = [
+        figure.chart for section in report.sections for figure in section.figures if figure.chart
+    ]
     return Export(
         models=[*report.models],
         sentences=[*report.opening.sentences],
         sections=names,
         left_out=left_out,
-        files=[*files, *tables, *_charts(charts, asked)],
+        files=[*files, *tables, *_charts(charts, formats)],
     )
 
 
-def _tables(rows: Rows, asked: Mapping[str, str]) -> Iterator[RenderedFile]:
-    if not {*asked} & {*_TABLES}:
+def _tables(rows: Rows, formats: Mapping[str, str]) -> Iterator[RenderedFile]:
+    if not {*formats} & {*_TABLES}:
         return
-    from socratic_bench.studies.report.tables import csv_of, parquet_of, tables_of
-
     made = tables_of(rows)
-    if "csv" in asked:
-        yield from (_in(asked, "csv", one.name, csv_of(one)) for one in made)
-    if "parquet" in asked:
-        folder = Path(asked["parquet"])
+    if "csv" in formats:
+        yield from (_in(formats, "csv", table.name, csv_of(table)) for table in made)
+    if "parquet" in formats:
+        folder = Path(formats["parquet"])
         place = folder if folder.is_dir() else folder.parent
-        yield from (_in(asked, "parquet", one.name, parquet_of(one, place)) for one in made)
+        yield from (_in(formats, "parquet", table.name, parquet_of(table, place)) for table in made)
 
 
-def _charts(charts: list[Chart], asked: Mapping[str, str]) -> Iterator[RenderedFile]:
-    from socratic_bench.studies.report.svg import drawn_on_paper, painted
-
-    if "png" in asked:
-        yield from (_in(asked, "png", one.name, painted(one)) for one in charts)
-    if "svg" in asked:
-        yield from (_in(asked, "svg", one.name, drawn_on_paper(one)) for one in charts)
+def _in(formats: Mapping[str, str], form: Form, name: str, body: bytes) -> RenderedFile:
+    return RenderedFile(form=form, path=str(Path(formats[form], f"{name}.{form}")), body=body)
 
 
-def _in(asked: Mapping[str, str], form: Form, name: str, body: bytes) -> RenderedFile:
-    return RenderedFile(form=form, path=str(Path(asked[form], f"{name}.{form}")), body=body)
+def _charts(charts: list[Chart], formats: Mapping[str, str]) -> Iterator[RenderedFile]:
+    if "png" in formats:
+        yield from (_in(formats, "png", chart.name, paint(chart)) for chart in charts)
+    if "svg" in formats:
+        yield from (_in(formats, "svg", chart.name, draw_on_paper(chart)) for chart in charts)
 
 
 def markdown_of(report: Report) -> str:
-    """In the dialect of GitHub, with nothing in it that a text could make a link or an element."""
+    """The report in GitHub's Markdown; text from models cannot become a link or an element."""
     return "\n".join(_lines(report)).rstrip() + "\n"
 
 
 def _lines(report: Report) -> Iterator[str]:
     opening = report.opening
     yield from (f"# {text(opening.title)}", "")
-    for one in (*opening.sentences, *opening.notices):
-        yield from (text(one), "")
+    for sentence in (*opening.sentences, *opening.notices):
+        yield from (text(sentence), "")
     yield from ("## What was tested", "", "| | |", "|---|---|")
     yield from map(_row, opening.facts)
     yield ""
@@ -182,10 +176,14 @@ def _lines(report: Report) -> Iterator[str]:
     yield f"Made by socratic-runner {VERSION} from stored runs. Intervals hold at 95 %."
 
 
+def _row(cells: Sequence[str]) -> str:
+    return "".join(f"| {text(cell)} " for cell in cells) + "|"
+
+
 def _section(section: Section) -> Iterator[str]:
     yield from (f"## {text(section.title)}", "")
-    for one in section.paragraphs:
-        yield from (text(one), "")
+    for paragraph in section.paragraphs:
+        yield from (text(paragraph), "")
     for figure in section.figures:
         yield from _table(figure)
 
@@ -193,32 +191,28 @@ def _section(section: Section) -> Iterator[str]:
 def _table(table: Figure) -> Iterator[str]:
     yield from (f"{text(table.caption)}:", "")
     yield _row([column.title for column in table.columns])
-    yield "|" + "|".join("---:" if one.is_number else "---" for one in table.columns) + "|"
+    yield "|" + "|".join("---:" if column.is_number else "---" for column in table.columns) + "|"
     yield from map(_row, table.rows)
     yield ""
 
 
-def _row(cells: Sequence[str]) -> str:
-    return "".join(f"| {text(cell)} " for cell in cells) + "|"
-
-
 def text(words: str) -> str:
-    """On one line, as it is: signs that would mean something are escaped."""
-    line = " ".join(shown_text(words).split())
-    safe = _LINK.sub(r"\\", _SIGNS.sub(_escaped, line))
-    found = _NUMBER.match(safe)
+    """Escape a text for Markdown, on one line."""
+    line = " ".join(clean_text(words).split())
+    safe = _LINK.sub(r"\\", _SIGNS.sub(_escape, line))
+    match = _NUMBER.match(safe)
     # A number is no list where nothing follows its point, as in a cell.
-    if found and (found.end() == len(safe) or safe[found.end()] == " "):
-        return f"{safe[: found.end() - 1]}\\{safe[found.end() - 1 :]}"
+    if match and (match.end() == len(safe) or safe[match.end()] == " "):
+        return f"{safe[: match.end() - 1]}\\{safe[match.end() - 1 :]}"
     return safe
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return _ENTITIES.get(found[0]) or f"\\{found[0]}"
+def _escape(match: re.Match[str]) -> str:
+    return _ENTITIES.get(match[0]) or f"\\{match[0]}"
 
 
 def file_problem(path: str) -> str | None:
-    """Why there can be no such file, as far as folders tell."""
+    """Why a file cannot be created, as far as folders tell."""
     target = Path(path)
     if not target.parent.is_dir():
         return f"There is no folder {target.parent} for {target.name}."
@@ -229,7 +223,7 @@ def file_problem(path: str) -> str | None:
 
 
 def folder_problem(path: str) -> str | None:
-    """The same for a folder, which may have to be made."""
+    """Why a folder cannot be created or used."""
     target = Path(path)
     if target.exists() and not target.is_dir():
         return f"{path} is a file: name a folder."
@@ -237,34 +231,21 @@ def folder_problem(path: str) -> str | None:
 
 
 def write_all(files: Sequence[RenderedFile]) -> None:
-    """All of them in place of what is there, each whole, once all could be written beside it.
+    """Write all files, each replaced as a whole, once all could be written as drafts beside them.
 
-    Raises `ArtifactError` for what cannot be written; no draft stays.
+    Raises `ArtifactError` for what cannot be written; no draft remains.
     """
     drafts: list[tuple[str, Path]] = []
     try:
-        for one in files:
-            with _translated(one.path):
-                _write_draft(one, drafts)
+        for file in files:
+            with _translated(file.path):
+                _write_draft(file, drafts)
         for draft, target in drafts:
             with _translated(str(target)):
                 Path(draft).replace(target)
     finally:
         for draft, _ in drafts:
             Path(draft).unlink(missing_ok=True)
-
-
-def _write_draft(one: RenderedFile, drafts: list[tuple[str, Path]]) -> None:
-    target = Path(one.path)
-    if target.is_dir():
-        raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
-    if not target.parent.is_dir():
-        target.parent.mkdir()
-    number, draft = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    drafts.append((draft, target))
-    with os.fdopen(number, "wb") as file:
-        file.write(one.body)
-    Path(draft).chmod(0o666 & ~_umask())
 
 
 @contextmanager
@@ -275,8 +256,21 @@ def _translated(path: str) -> Iterator[None]:
         raise ArtifactError(f"{path} could not be written: {error.strerror}.") from error
 
 
+def _write_draft(rendered: RenderedFile, drafts: list[tuple[str, Path]]) -> None:
+    target = Path(rendered.path)
+    if target.is_dir():
+        raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
+    if not target.parent.is_dir():
+        target.parent.mkdir()
+    number, draft = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    drafts.append((draft, target))
+    with os.fdopen(number, "wb") as file:
+        file.write(rendered.body)
+    Path(draft).chmod(0o666 & ~_umask())
+
+
 def _umask() -> int:
-    """That of the process, which can only be read by setting it."""
-    found = os.umask(0)
-    os.umask(found)
-    return found
+    """The umask of the process, which can only be read by setting it."""
+    umask = os.umask(0)
+    os.umask(umask)
+    return umask

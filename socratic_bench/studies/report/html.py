@@ -1,4 +1,4 @@
-"""A report as one HTML file that asks nothing of any network."""
+"""A report as one self-contained HTML file, and the transcripts in it."""
 
 import base64
 import re
@@ -7,27 +7,22 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 from msgspec import Struct
 
 from socratic_bench.errors import Problem, UsageError
-from socratic_bench.studies.report.parts import counted, shown_text, spans_of
+from socratic_bench.studies.report.parts import clean_text, count_text, spans_of
 from socratic_bench.studies.report.report import Report
 from socratic_bench.studies.report.study import Study
-from socratic_bench.studies.report.svg import drawn
+from socratic_bench.studies.report.svg import draw_charts
 from socratic_bench.studies.rows import RunRow, TurnRow, VerdictRow
 from socratic_bench.version import VERSION
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
 
 # So that reports of few runs of many models stay under 600 KB.
 MOST_DRAWN_BYTES = 380_000
 PAGE = Path(__file__).with_name("page")
-# Transcripts as a page has them: an index of runs, and compressed blocks of their turns.
-
 # Large enough to compress well, small enough to open one in no time.
 BLOCK_BYTES = 1_000_000
 LEVEL = 9
@@ -42,7 +37,7 @@ class Page(Struct, frozen=True, kw_only=True):
 
 
 class _PageTemplate:
-    """What a page has around its transcripts, drawn once."""
+    """All of a page but its transcripts; charts are drawn once."""
 
     def __init__(self, report: Report, call: Callable[[str], str]) -> None:
         import jinja2
@@ -54,32 +49,34 @@ class _PageTemplate:
 
         environment = jinja2.Environment(
             autoescape=True,
-            finalize=lambda value: shown_text(value) if type(value) is str else value,
+            finalize=lambda value: clean_text(value) if type(value) is str else value,
             undefined=jinja2.StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
         )
         text = (PAGE / "report.html").read_text(encoding="utf-8")
         environment.filters["unbroken"] = _unbroken
-        environment.filters["named"] = _emphasising(report.models)
+        environment.filters["named"] = _emphasis(report.models)
         self._template = environment.from_string(text)
         figures = (figure for section in report.sections for figure in section.figures)
-        self._drawings = drawn((one.chart for one in figures if one.chart), MOST_DRAWN_BYTES)
+        self._drawings = draw_charts(
+            (figure.chart for figure in figures if figure.chart), MOST_DRAWN_BYTES
+        )
 
     def page(self, study: Study, left_out: Collection[str]) -> bytes:
-        found = transcripts(study, left_out)
+        blocks = transcripts(study, left_out)
         runs = study.rows.runs
-        models = counted(len(study.ranked), "model")
+        models = count_text(len(study.ranked), "model")
         text = self._template.render(
             policy=self._policy(),
             style=self._style,
             script=self._script,
-            kicker=f"{study.rows.benchmark.name} benchmark, {counted(len(runs), 'run')} of "
+            kicker=f"{study.rows.benchmark.name} benchmark, {count_text(len(runs), 'run')} of "
             f"{models}",
             opening=self._report.opening,
             sections=self._report.sections,
             drawings=self._drawings,
-            transcripts=found,
+            transcripts=blocks,
             sample=study.views.sample,
             instructions=_instructions(len(left_out), len(runs), self._call),
             footer=f"Made by socratic-runner {VERSION} from stored runs. Intervals hold at 95 %"
@@ -89,22 +86,23 @@ class _PageTemplate:
 
     def _policy(self) -> str:
         return (
-            f"default-src 'none'; style-src {_hashed(self._style)}; "
-            f"script-src {_hashed(self._script)}; base-uri 'none'; form-action 'none'"
+            f"default-src 'none'; style-src {_hash(self._style)}; "
+            f"script-src {_hash(self._script)}; base-uri 'none'; form-action 'none'"
         )
 
 
 class Transcripts(Struct, frozen=True, kw_only=True):
-    """`index` is JSON that can stand in a page, `blocks` are raw deflate in base64."""
+    """`index` is JSON that is safe in a page, `blocks` are raw deflate in base64."""
 
     index: str
     blocks: Sequence[str]
 
 
 def page_of(study: Study, report: Report, max_bytes: int, call: Callable[[str], str] = str) -> Page:
-    """Transcripts are left out, those of the last repeats first, until the file is small enough.
+    """The page; transcripts are left out, those of the last repeats first, until the file is small
+    enough. `call` names a setting for sentences.
 
-    Settings are called as `call` has them. Raises `UsageError` if it is not even without any.
+    Raises `UsageError` if it is too large even without transcripts.
     """
     template = _PageTemplate(report, call)
     order = [run.run_id for run in sorted(study.rows.runs, key=_repeat)]
@@ -117,10 +115,10 @@ def page_of(study: Study, report: Report, max_bytes: int, call: Callable[[str], 
             [f"Even without transcripts the report takes {len(empty):,} bytes."],
             hint=Problem.of("Give it more with {max_size}, or report fewer runs."),
         )
-    kept = bisect_right(
+    n_kept = bisect_right(
         range(1, len(order) + 1), max_bytes, key=lambda n: len(template.page(study, {*order[n:]}))
     )
-    left_out = order[kept:]
+    left_out = order[n_kept:]
     return Page(body=template.page(study, {*left_out}), left_out=left_out)
 
 
@@ -128,52 +126,8 @@ def _repeat(run: RunRow) -> tuple[int, str]:
     return run.repeat or 0, run.run_id
 
 
-def _unbroken(text: str) -> str:
-    """No line ends between a figure and its sign."""
-    return re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", text)
-
-
-def _emphasising(models: Sequence[str]) -> "Callable[[str], Markup]":
-    """What makes the names of models stand out in a sentence."""
-    from markupsafe import Markup
-
-    longest = sorted(models, key=len, reverse=True)
-    names, strong = (
-        re.compile(f"({'|'.join(map(re.escape, longest))})"),
-        Markup("<strong>{}</strong>"),
-    )
-
-    def emphasised(text: str) -> Markup:
-        parts = names.split(_unbroken(shown_text(text)))  # every other one is a name
-        return Markup("").join(strong.format(one) if n % 2 else one for n, one in enumerate(parts))
-
-    return emphasised
-
-
-def _clustered(study: Study) -> str:
-    """By what, where it is neither items nor, with a single sample, prompts."""
-    is_of_parts = any(run.parts for run in study.rows.runs)
-    if is_of_parts or len(study.rows.samples) == 1:
-        return ""
-    return f", clustered by {study.views.sample}"
-
-
-def _instructions(n_left_out: int, n_runs: int, call: Callable[[str], str]) -> list[str]:
-    told = ["Choose a run. What a judge rests a score or an event on is marked in the reply."]
-    if n_left_out:
-        told.append(
-            f"The transcripts of {n_left_out:,} of {counted(n_runs, 'run')} are left out to keep "
-            f"the file small ({call('max_size')})."
-        )
-    return told
-
-
-def _hashed(text: str) -> str:
-    return f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}'"
-
-
 def transcripts(study: Study, left_out: Collection[str] = ()) -> Transcripts:
-    """All runs are in the index; those that are left out have no turns."""
+    """An index of all runs, and compressed blocks of the turns of those not in `left_out`."""
     events = sorted({name for run in study.rows.runs for name in events_of(run)})
     samples = study.rows.samples
     blocks: list[str] = []
@@ -193,16 +147,11 @@ def transcripts(study: Study, left_out: Collection[str] = ()) -> Transcripts:
     index = {
         "score": study.primary.title,
         "models": study.ranked,
-        "samples": [shown_text(one) for one in samples],
+        "samples": [clean_text(sample) for sample in samples],
         "events": events,
         "runs": entries,
     }
     return Transcripts(index=_in_page(orjson.dumps(index)), blocks=blocks)
-
-
-def events_of(run: RunRow) -> set[str]:
-    """The events that any judge saw in it."""
-    return {name for turn in run.turns for name in turn.events or ()}
 
 
 def _entry(run: RunRow, study: Study, samples: Sequence[str], events: Sequence[str]) -> list[Any]:
@@ -217,37 +166,26 @@ def _entry(run: RunRow, study: Study, samples: Sequence[str], events: Sequence[s
     ]
 
 
-def _packed(runs: Sequence[bytes]) -> str:
-    squeezed = zlib.compressobj(LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
-    body = squeezed.compress(b"[" + b",".join(runs) + b"]") + squeezed.flush()
-    return base64.b64encode(body).decode()
-
-
-def _in_page(body: bytes) -> str:
-    """JSON in which nothing can end the element that it stands in."""
-    return body.decode().replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
 def _turn(turn: TurnRow) -> Mapping[str, Any]:
-    reply = shown_text(turn.reply)
+    reply = clean_text(turn.reply)
     return {
         "n": turn.turn,
-        "s": None if turn.said is None else shown_text(turn.said),
+        "s": None if turn.said is None else clean_text(turn.said),
         "r": reply,
         "p": turn.score,
         "u": None if turn.is_replayed else turn.unjudged_reason,
         "x": turn.is_replayed,
         "o": turn.outcome,
-        "h": shown_text("; ".join(_keys(turn)))[:LONGEST_HEURISTICS],
-        "v": [_verdict(one, reply) for one in turn.verdicts],
+        "h": clean_text("; ".join(_keys(turn)))[:LONGEST_HEURISTICS],
+        "v": [_verdict(verdict, reply) for verdict in turn.verdicts],
     }
 
 
 def _keys(turn: TurnRow) -> Iterator[str]:
     for name, value in {**turn.heuristics, **turn.own}.items():
         if value is not None:
-            told = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-            yield f"{name.replace('_', ' ')}: {told.lower() if value in (True, False) else told}"
+            text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+            yield f"{name.replace('_', ' ')}: {text.lower() if value in (True, False) else text}"
 
 
 def _verdict(verdict: VerdictRow, reply: str) -> Mapping[str, Any]:
@@ -257,7 +195,71 @@ def _verdict(verdict: VerdictRow, reply: str) -> Mapping[str, Any]:
         "p": verdict.score,
         "u": verdict.unjudged_reason,
         "d": verdict.scores,
-        "w": {name: shown_text(why) for name, why in verdict.rationale.items() if why},
-        "s": [[name, shown_text(quote or "")] for name, quote in seen.items()],
+        "w": {name: clean_text(why) for name, why in verdict.rationale.items() if why},
+        "s": [[name, clean_text(quote or "")] for name, quote in seen.items()],
         "e": [*spans_of(reply, {**(verdict.quotes or {}), **seen})],
     }
+
+
+def _packed(runs: Sequence[bytes]) -> str:
+    squeezed = zlib.compressobj(LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+    body = squeezed.compress(b"[" + b",".join(runs) + b"]") + squeezed.flush()
+    return base64.b64encode(body).decode()
+
+
+def _in_page(body: bytes) -> str:
+    """JSON that cannot end the element around it."""
+    return body.decode().replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def events_of(run: RunRow) -> set[str]:
+    """Events that any judge saw in the turn."""
+    return {name for turn in run.turns for name in turn.events or ()}
+
+
+def _unbroken(text: str) -> str:
+    """Keep a figure and its sign on one line."""
+    return re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", text)
+
+
+def _emphasis(models: Sequence[str]) -> Callable[[str], str]:
+    """A function that emphasises names of models in a sentence."""
+    from markupsafe import Markup
+
+    longest = sorted(models, key=len, reverse=True)
+    names, strong = (
+        re.compile(f"({'|'.join(map(re.escape, longest))})"),
+        Markup("<strong>{}</strong>"),
+    )
+
+    def emphasise(text: str) -> str:
+        parts = names.split(_unbroken(clean_text(text)))  # every other one is a name
+        return Markup("").join(
+            strong.format(part) if n % 2 else part for n, part in enumerate(parts)
+        )
+
+    return emphasise
+
+
+def _clustered(study: Study) -> str:
+    """What intervals are clustered by, for a sentence; nothing for items, and for prompts of a
+    single sample.
+    """
+    is_of_parts = any(run.parts for run in study.rows.runs)
+    if is_of_parts or len(study.rows.samples) == 1:
+        return ""
+    return f", clustered by {study.views.sample}"
+
+
+def _instructions(n_left_out: int, n_runs: int, call: Callable[[str], str]) -> list[str]:
+    sentences = ["Choose a run. What a judge rests a score or an event on is marked in the reply."]
+    if n_left_out:
+        sentences.append(
+            f"The transcripts of {n_left_out:,} of {count_text(n_runs, 'run')} are left out to "
+            f"keep the file small ({call('max_size')})."
+        )
+    return sentences
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}'"

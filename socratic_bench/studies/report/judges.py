@@ -1,4 +1,6 @@
-"""How far judges agree, how each leans, and what people's labels make of their figures."""
+"""Sections on judges: agreement in a jury, leans of jurors, and figures corrected by people's
+labels.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -7,7 +9,7 @@ from socratic_bench.ports.benchmark import MetricInfo
 from socratic_bench.statistics.agreement import absolute_error, is_available, ordinal_alpha
 from socratic_bench.studies.report.breakdown import spaced
 from socratic_bench.studies.report.charts import intervals
-from socratic_bench.studies.report.leaderboard import MODEL, mark, shown
+from socratic_bench.studies.report.leaderboard import MODEL, chart_point, interval_text
 from socratic_bench.studies.report.parts import (
     UNKNOWN,
     Chart,
@@ -28,11 +30,11 @@ FEWEST = 2
 
 
 def jury(study: Study) -> Section | None:
-    """Only where several judges scored the same turns."""
+    """Leans and agreement of jurors, if several judges scored the same turns."""
     turns = [(run, turn) for run, turn in study.rows.turns() if _n_scores(turn) >= FEWEST]
     if not turns:
         return None
-    jurors = [*dict.fromkeys(one.juror for _, turn in turns for one in turn.verdicts)]
+    jurors = [*dict.fromkeys(verdict.juror for _, turn in turns for verdict in turn.verdicts)]
     return Section(
         name="jury",
         title="Jury",
@@ -42,27 +44,27 @@ def jury(study: Study) -> Section | None:
 
 
 def _n_scores(turn: TurnRow) -> int:
-    return sum(one.score is not None for one in turn.verdicts)
+    return sum(verdict.score is not None for verdict in turn.verdicts)
 
 
 def _leans(study: Study, jurors: Sequence[str], turns: Sequence[tuple[RunRow, TurnRow]]) -> Figure:
-    found = {
+    leans = {
         juror: study.estimate(((run, _lean(turn, juror)) for run, turn in turns), LEAN)
         for juror in jurors
     }
     rows = [
         [
             juror,
-            shown(found[juror]),
-            f"{one.n:,}" if (one := found[juror]) else "0",
-            _given(juror, [turn for _, turn in turns]),
+            interval_text(leans[juror]),
+            f"{lean.n:,}" if (lean := leans[juror]) else "0",
+            _verdict_rate(juror, [turn for _, turn in turns]),
         ]
         for juror in jurors
     ]
     data = [
-        mark(juror, juror, one, f"{shown(one)} points over the jury's mean")
-        for juror, one in found.items()
-        if one
+        chart_point(juror, juror, lean, f"{interval_text(lean)} points over the jury's mean")
+        for juror, lean in leans.items()
+        if lean
     ]
     return Figure(
         caption="Lean of each juror, with 95 %",
@@ -79,15 +81,21 @@ def _leans(study: Study, jurors: Sequence[str], turns: Sequence[tuple[RunRow, Tu
 
 
 def _lean(turn: TurnRow, juror: str) -> float | None:
-    known = {one.juror: one.score for one in turn.verdicts if one.score is not None}
-    if juror not in known or len(known) < FEWEST:
+    scores = {
+        verdict.juror: verdict.score for verdict in turn.verdicts if verdict.score is not None
+    }
+    if juror not in scores or len(scores) < FEWEST:
         return None
-    return known[juror] - sum(known.values()) / len(known)
+    return scores[juror] - sum(scores.values()) / len(scores)
 
 
-def _given(juror: str, turns: Sequence[TurnRow]) -> str:
-    asked = [one for turn in turns for one in turn.verdicts if one.juror == juror]
-    return percent(sum(one.score is not None for one in asked) / len(asked)) if asked else UNKNOWN
+def _verdict_rate(juror: str, turns: Sequence[TurnRow]) -> str:
+    verdicts = [verdict for turn in turns for verdict in turn.verdicts if verdict.juror == juror]
+    return (
+        percent(sum(verdict.score is not None for verdict in verdicts) / len(verdicts))
+        if verdicts
+        else UNKNOWN
+    )
 
 
 def _agreement(jurors: Sequence[str], turns: Sequence[TurnRow]) -> Figure:
@@ -106,36 +114,38 @@ def _agreement(jurors: Sequence[str], turns: Sequence[TurnRow]) -> Figure:
 
 
 def _rating(turn: TurnRow, juror: str, name: str) -> float | None:
-    found: VerdictRow | None = next((one for one in turn.verdicts if one.juror == juror), None)
-    if found is None:
+    verdict: VerdictRow | None = next((row for row in turn.verdicts if row.juror == juror), None)
+    if verdict is None:
         return None
-    return found.score if name == WHOLE else found.scores.get(name)
+    return verdict.score if name == WHOLE else verdict.scores.get(name)
 
 
-def labelled(correction: CorrectionDocument | None, order: Sequence[str]) -> Section | None:
-    """Figures as judged, corrected, and of people's labels, side by side."""
+def labels_section(correction: CorrectionDocument | None, order: Sequence[str]) -> Section | None:
+    """Figures as judged, corrected, and by people's labels, side by side."""
     if correction is None:
         return None
-    models = sorted(correction.models, key=lambda one: order.index(one.model))
+    models = sorted(
+        correction.models, key=lambda corrected_model: order.index(corrected_model.model)
+    )
     rows = [
         [
-            one.model,
+            corrected_model.model,
             spaced(name),
             _estimated(figure.as_judged),
             _estimated(figure.corrected),
             _estimated(figure.of_labels),
             _note(figure.corrected),
         ]
-        for one in models
-        for name, figure in one.figures.items()
+        for corrected_model in models
+        for name, figure in corrected_model.figures.items()
     ]
     ways = ("As judged", "Corrected", "By people's labels")
     data = [
         bar
-        for one in models
-        for name, figure in one.figures.items()
+        for corrected_model in models
+        for name, figure in corrected_model.figures.items()
         for bar in _bars(
-            one.model,
+            corrected_model.model,
             name,
             {
                 "as judged": figure.as_judged,
@@ -167,20 +177,22 @@ def labelled(correction: CorrectionDocument | None, order: Sequence[str]) -> Sec
     )
 
 
-def _note(one: Corrected) -> str:
-    return "; ".join(map(spaced, filter(None, (*one.flags, one.reason))))
+def _estimated(estimated: Estimated | Corrected) -> str:
+    text = number(estimated.value)
+    return text if estimated.low is None else f"{text} ({between(estimated.low, estimated.high)})"
 
 
-def _estimated(one: Estimated | Corrected) -> str:
-    told = number(one.value)
-    return told if one.low is None else f"{told} ({between(one.low, one.high)})"
+def _note(corrected: Corrected) -> str:
+    return "; ".join(map(spaced, filter(None, (*corrected.flags, corrected.reason))))
 
 
 def _bars(
     model: str, name: str, three: Mapping[str, Estimated | Corrected]
 ) -> Iterator[Mapping[str, object]]:
-    for way, one in three.items():
-        if one.value is not None:
-            found = Estimate(mean=one.value, low=one.low, high=one.high, n=0, n_clusters=0)
-            told = f"{spaced(name)} {way} {_estimated(one)}"
-            yield mark(way, model, found, told, panel=f"{model}: {spaced(name)}")
+    for way, estimated in three.items():
+        if estimated.value is not None:
+            estimate = Estimate(
+                mean=estimated.value, low=estimated.low, high=estimated.high, n=0, n_clusters=0
+            )
+            tip = f"{spaced(name)} {way} {_estimated(estimated)}"
+            yield chart_point(way, model, estimate, tip, panel=f"{model}: {spaced(name)}")

@@ -1,4 +1,4 @@
-"""All of a report: its opening, and its sections in the order in which readers want them."""
+"""The report as a whole: its opening, and its sections in reading order."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from socratic_bench.documents.calibration import CorrectionDocument
 from socratic_bench.studies.report.breakdown import events, failures, findings, kinds
 from socratic_bench.studies.report.conditions import samples, settings
 from socratic_bench.studies.report.effort import cost, latency
-from socratic_bench.studies.report.judges import jury, labelled
+from socratic_bench.studies.report.judges import jury, labels_section
 from socratic_bench.studies.report.leaderboard import axes, board, groups
 from socratic_bench.studies.report.opening import Opening, opening
 from socratic_bench.studies.report.parts import Section
@@ -17,7 +17,7 @@ from socratic_bench.studies.report.trajectories import by_turn, single_and_many,
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """What every form of a report shows, transcripts aside. `models` are the best first."""
+    """What every format of a report shows but transcripts. `models` start with the best."""
 
     opening: Opening
     models: Sequence[str]
@@ -25,11 +25,13 @@ class Report(Struct, frozen=True, kw_only=True):
 
 
 def report_of(study: Study, correction: CorrectionDocument | None = None) -> Report:
-    """Sections of which nothing is known are left out. `correction` has the figures by labels, of
-    which there may be none. Raises `ImportError` without scipy.
+    """Build the report; sections without data are left out. `correction` has figures by labels, if
+    there are any.
+
+    Raises `ImportError` without scipy.
     """
     times = endurances(study)
-    found = (
+    candidates = (
         board(study, times),
         axes(study),
         by_turn(study),
@@ -44,11 +46,11 @@ def report_of(study: Study, correction: CorrectionDocument | None = None) -> Rep
         latency(study),
         settings(study),
         jury(study),
-        labelled(correction, study.ranked),
+        labels_section(correction, study.ranked),
         failures(study),
     )
     return Report(
         opening=opening(study, times, is_labelled=correction is not None),
         models=study.ranked,
-        sections=[one for one in found if one],
+        sections=[section for section in candidates if section],
     )

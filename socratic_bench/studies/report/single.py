@@ -1,4 +1,4 @@
-"""One run by itself: found by its id, its files or its folder, and what a picture of it shows."""
+"""One stored run: found by its id, file or folder, and what its chart shows."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ _RUN_ID = re.compile(r"run-[A-Za-z0-9-]+")
 
 
 class Single(Struct, frozen=True, kw_only=True):
-    """A run, the file it was read from, and the judging by which it is shown, if one was named."""
+    """A run, its place, and the judging whose verdicts are shown, if one is named."""
 
     run: RunRow
     benchmark: Benchmark
@@ -33,19 +33,19 @@ class Single(Struct, frozen=True, kw_only=True):
 
     @property
     def threshold(self) -> float | None:
-        """The points under which a turn falls short, if the benchmark has such."""
+        """The score below which a turn falls short, if the benchmark has one."""
         path = self.benchmark.views.threshold
-        found = self.run.at(path) if path else None
-        return float(found) if isinstance(found, int | float) else None
+        threshold = self.run.at(path) if path else None
+        return float(threshold) if isinstance(threshold, int | float) else None
 
     def result_of(self, turn: TurnRow) -> str | None:
-        """What became of a turn where no judge tells."""
+        """The result of a turn in a benchmark without a judge."""
         name = self.benchmark.views.result
-        found = turn.heuristics.get(name) if name else None
-        return None if found is None else str(found)
+        result = turn.heuristics.get(name) if name else None
+        return None if result is None else str(result)
 
     def falls_short(self, turn: TurnRow) -> bool | None:
-        """`None`: nothing tells."""
+        """Whether a turn is below the threshold or wrong; `None` if that is unknown."""
         if (result := self.result_of(turn)) is not None:
             return result != self.benchmark.views.right
         if turn.score is None or self.threshold is None:
@@ -54,9 +54,9 @@ class Single(Struct, frozen=True, kw_only=True):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Between which scores of turns are drawn: those of the primary metric, if they fit."""
+        """The range of scores in the chart: that of the primary metric, extended to all scores."""
         scores = [turn.score for turn in self.run.turns if turn.score is not None]
-        by_name = {one.name: one for one in self.benchmark.metrics}
+        by_name = {metric.name: metric for metric in self.benchmark.metrics}
         metric = by_name[self.benchmark.primary_metric]
         low, high = metric.low or 0.0, metric.high or 0.0
         return min([low, *scores]), max([high, *scores])
@@ -74,7 +74,7 @@ class Single(Struct, frozen=True, kw_only=True):
             value=self.run.metrics[primary],
             threshold=self.threshold,
             n_turns=self.run.n_turns,
-            turns=[self._turn(one) for one in self.run.turns],
+            turns=[self._turn(turn) for turn in self.run.turns],
         )
 
     def _turn(self, turn: TurnRow) -> ShownTurn:
@@ -91,32 +91,31 @@ class Single(Struct, frozen=True, kw_only=True):
 def read_single(
     argument: str, roots: Sequence[str], region: Callable[[], str], judging: str | None
 ) -> Single:
-    """The complete run that an argument names; one that is an id is looked for in the `roots`, the
-    first one first. If a `judging` is named, its verdicts count in place of the first.
+    """Read the complete run that an argument names; an id is looked up in the `roots` in order.
+    With a `judging`, its verdicts replace the first.
 
-    Raises `UsageError` if it is not there, or not the only one, and `ArtifactError` for a store.
+    Raises `UsageError` if there is none, or several, and `ArtifactError` if a store cannot be read.
     """
-    found = _found(argument, roots, region)
-    run = read_run(found, region, argument=argument, judging=judging)
-    return Single(
-        run=run, benchmark=benchmark_of(run.document, found.name), place=found.name, judging=judging
-    )
+    source = _find_source(argument, roots, region)
+    run = read_run(source, region, argument=argument, judging=judging)
+    benchmark = benchmark_of(run.document, source.name)
+    return Single(run=run, benchmark=benchmark, place=source.name, judging=judging)
 
 
-def _found(argument: str, roots: Sequence[str], region: Callable[[], str]) -> FoundRun:
+def _find_source(argument: str, roots: Sequence[str], region: Callable[[], str]) -> FoundRun:
     is_local = not argument.startswith(S3)
     if _RUN_ID.fullmatch(argument) and not Path(argument).exists():
         if not roots:
-            said = "Where {argument} is kept: give {output_dir} or {s3_bucket}."
-            raise UsageError([Problem.of(said, argument=argument)])
+            message = "Where {argument} is kept: give {output_dir} or {s3_bucket}."
+            raise UsageError([Problem.of(message, argument=argument)])
         return _stored(argument, roots, region)
-    if own := _OWN.fullmatch(argument):
-        return _stored(own["run_id"], [own["root"] or "."], region)
+    if match := _OWN.fullmatch(argument):
+        return _stored(match["run_id"], [match["root"] or "."], region)
     if (is_local and not Path(argument).is_dir()) or SWEEPS in argument:
         return _only(find_runs(argument, region).runs, argument)
     store = store_at(argument.rstrip("/") or argument, region)
-    names = [one.removeprefix(CURATED) for one in store.keys(CURATED) if one.endswith(".json")]
-    _check(sorted(one.removesuffix(".json") for one in names), argument)
+    names = [key.removeprefix(CURATED) for key in store.keys(CURATED) if key.endswith(".json")]
+    _check(sorted(name.removesuffix(".json") for name in names), argument)
     return _stored(names[0].removesuffix(".json"), [argument.rstrip("/") or argument], region)
 
 
@@ -131,13 +130,13 @@ def _stored(run_id: str, roots: Sequence[str], region: Callable[[], str]) -> Fou
     )
 
 
-def _only(found: Sequence[FoundRun], argument: str) -> FoundRun:
-    _check([Path(one.name).stem for one in found], argument)
-    return found[0]
+def _only(sources: Sequence[FoundRun], argument: str) -> FoundRun:
+    _check([Path(source.name).stem for source in sources], argument)
+    return sources[0]
 
 
 def _check(names: Sequence[str], argument: str) -> None:
-    """Raises `UsageError` unless it is one."""
+    """Raises `UsageError` unless there is exactly one name."""
     if not names:
         raise UsageError(
             [f"{argument} has no complete run (curated/runs/*.json)."], hint=COMPLETE_IT

@@ -1,4 +1,6 @@
-"""The rows of a report with what all of its sections need: figures by model, in one order."""
+"""Figures by model that all sections of a report share: order, means, intervals, ties, and times
+until an event.
+"""
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -29,13 +31,11 @@ METHOD: Method = "t"
 # More panels in one chart tell nobody anything, and colours and shapes would come twice.
 MOST_PANELS = 8
 SHARE = MetricInfo(name="share", title="Share", low=0, high=1, is_rate=True)
-# How long models go without an event that ends what is asked of them.
-
 FEWEST_LATE = 2
 
 
 class Estimate(Struct, frozen=True, kw_only=True):
-    """A mean over `n` values in `n_clusters` samples with its 95 % interval, `None` where it has
+    """A mean over `n` values in `n_clusters` clusters with its 95 % interval, `None` where there is
     none.
     """
 
@@ -46,31 +46,33 @@ class Estimate(Struct, frozen=True, kw_only=True):
     n_clusters: int
 
     @property
-    def drawn(self) -> Mapping[str, float]:
-        """Its place in a chart; an interval that is not known is drawn as none."""
+    def chart_values(self) -> Mapping[str, float]:
+        """Values for a chart; an unknown limit is drawn at the mean."""
         low, high = (self.mean if end is None else end for end in (self.low, self.high))
         return {"value": self.mean, "low": low, "high": high}
 
 
 class Study:
-    """See the module. `ranked` are the models, the best first by the metric `ordering`."""
+    """Rows with their figures. `ranked` are the models, ordered by the metric `ordering` from best
+    to worst.
+    """
 
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
         self.views: Views = rows.benchmark.views
-        self.metrics = {one.name: one for one in rows.benchmark.metrics}
+        self.metrics = {metric.name: metric for metric in rows.benchmark.metrics}
         self.ordering = self.metrics[self.views.endurance or rows.benchmark.primary_metric]
         self.primary = self.metrics[rows.benchmark.primary_metric]
         self._design = design_of(rows.runs, METHOD)
 
     @property
-    def drawn(self) -> list[str]:
-        """The models that have a panel in charts with one for each: the best."""
+    def shown_models(self) -> list[str]:
+        """The best models, which have a panel in charts with one panel per model."""
         return self.ranked[:MOST_PANELS]
 
     @property
-    def drawn_words(self) -> str:
-        """What the titles of such charts add."""
+    def models_note(self) -> str:
+        """The note on shown models in titles of such charts."""
         n = len(self.ranked)
         return f" (the {MOST_PANELS} best of {n} models)" if n > MOST_PANELS else ""
 
@@ -81,16 +83,18 @@ class Study:
 
     @cached_property
     def ranked(self) -> list[str]:
-        """By the primary metric where they are equal in the other; what is unknown comes last."""
+        """Ties in `ordering` are ordered by the primary metric; unknown values come last."""
 
         def place(model: str) -> tuple[tuple[bool, float], ...]:
             runs = self.rows.of(model)
-            return tuple(_place(one, self.mean(one, runs)) for one in (self.ordering, self.primary))
+            return tuple(
+                _place(metric, self.mean(metric, runs)) for metric in (self.ordering, self.primary)
+            )
 
         return sorted(self.rows.models, key=lambda model: (place(model), model))
 
     def mean(self, metric: MetricInfo, runs: Iterable[RunRow]) -> Estimate | None:
-        """A metric over runs in which it is known, or over what their items are of."""
+        """Mean of a metric over runs in which it is known, or over the parts of its items."""
         clusters: dict[Hashable, list[float]] = defaultdict(list)
         for run in runs:
             for key, value in values_of(run, metric.name, self.cluster_of(run)).items():
@@ -99,37 +103,37 @@ class Study:
 
     @cached_property
     def is_of_parts(self) -> bool:
-        """Whether values of the primary metric are of items, which are right or wrong."""
+        """Whether values of the primary metric are those of items."""
         return any(run.parts.get(self.primary.name) for run in self.rows.runs)
 
     @property
     def clusters(self) -> str:
-        """What intervals hold for others of."""
+        """What intervals are clustered by, as a plural noun."""
         cluster = self.views.prompt if len(self.rows.samples) == 1 else self.views.sample
         return f"{cluster}s"
 
     @property
     def groups(self) -> list[Group]:
-        """The runs of each model as `compare` has them."""
+        """The runs of each model as `compare` groups them."""
         return [
             Group(name=model, model=model, runs=tuple(runs)) for model, runs in self.runs.items()
         ]
 
     def whole(self, model: str) -> Mean:
-        """The primary metric of a model's runs, as `compare` has it."""
+        """The primary metric of a model's runs, as `compare` computes it."""
         return mean_of(self.rows.of(model), self.primary, self._design)
 
     def over_turns(
         self, runs: Iterable[RunRow], value: Callable[[TurnRow], float | None], metric: MetricInfo
     ) -> Estimate | None:
-        """Any value of the turns that were played in these runs."""
-        found = ((run, value(turn)) for run in runs for turn in run.turns if not turn.is_replayed)
-        return self.estimate(found, metric)
+        """Mean of a value over the turns of these runs that were not replayed."""
+        values = ((run, value(turn)) for run in runs for turn in run.turns if not turn.is_replayed)
+        return self.estimate(values, metric)
 
     def estimate(
         self, values: Iterable[tuple[RunRow, float | None]], metric: MetricInfo
     ) -> Estimate | None:
-        """The mean of the known values, clustered by sample; `None` if none is known."""
+        """Mean of the known values, clustered by sample; `None` if none is known."""
         clusters: dict[Hashable, list[float]] = defaultdict(list)
         for run, value in values:
             if value is not None:
@@ -137,49 +141,49 @@ class Study:
         return _estimate(clusters, metric)
 
     def cluster_of(self, run: RunRow) -> Hashable:
-        """What a run counts to in intervals: its sample, or its prompt where all play one."""
+        """The cluster of a run: its sample, or its prompt if all have one sample."""
         return self._design.cluster(run)
 
     def p_values(self, metric: str) -> Mapping[tuple[str, str], float]:
-        """Of the difference of each two models in pairs of runs, by what the pair's runs say."""
-        known = {}
-        for one, other in combinations(self.groups, 2):
-            pairing = pair_runs(one, other, self._design)
+        """p-values of the difference between each two models, over paired runs."""
+        p_by_pair = {}
+        for group, other in combinations(self.groups, 2):
+            pairing = pair_runs(group, other, self._design)
             clusters = differences_by_cluster(pairing.pairs, metric)
             p = paired_p(clustered(clusters)) if clusters else None
             if p is not None:
-                known[one.name, other.name] = p
-        return known
+                p_by_pair[group.name, other.name] = p
+        return p_by_pair
 
     @cached_property
     def tiers(self) -> list[list[str]] | None:
-        """The models in groups that cannot be told apart by the metric `ordering`, the best first:
-        two groups are parted where every model above differs from every one below by more than
-        chance, so that each border is one claim. `None` if no pair tells.
+        """Models in groups that cannot be told apart by the metric `ordering`, the best first. A
+        new group begins where every model above differs significantly from every one below, so that
+        each border is one claim. `None` if no pair can be tested.
         """
         p_values = self.p_values(self.ordering.name)
         if not p_values:
             return None
-        found: list[list[str]] = [[]]
+        tiers: list[list[str]] = [[]]
         for n, model in enumerate(self.ranked):
-            both = product(self.ranked[:n], self.ranked[n:])
-            if n and all(p_values.get(pair, 1.0) <= ALPHA for pair in both):
-                found.append([])
-            found[-1].append(model)
-        return found
+            pairs = product(self.ranked[:n], self.ranked[n:])
+            if n and all(p_values.get(pair, 1.0) <= ALPHA for pair in pairs):
+                tiers.append([])
+            tiers[-1].append(model)
+        return tiers
 
 
 class Endurance(Struct, frozen=True, kw_only=True):
-    """Times until the event over the runs of one model: `held` is the mean of the first `horizon`
-    turns, `median` when it had come to half, and `without` the share of runs that never saw it.
-    `n_late` of these end in turns that fall short, which may be how it begins.
+    """Times until the event over the runs of one model: `turns_held` is the restricted mean over
+    the first `horizon` turns, `median` the turn by which half of the runs had it, `without` the
+    share of runs without it. `n_late` runs without it end in low turns, which may be its beginning.
     """
 
     n: int
     n_events: int
     n_late: int
     horizon: float
-    held: Estimate
+    turns_held: Estimate
     median: float | None
     median_limits: Limits
     steps: Sequence[Step]
@@ -187,30 +191,9 @@ class Endurance(Struct, frozen=True, kw_only=True):
     without: Estimate
 
 
-def _estimate(clusters: Mapping[Hashable, list[float]], metric: MetricInfo) -> Estimate | None:
-    if not clusters:
-        return None
-    found = clustered([*clusters.values()])
-    interval = interval_of(metric, [*clusters.values()], METHOD)
-    return Estimate(
-        mean=found.mean,
-        low=interval.low if interval else None,
-        high=interval.high if interval else None,
-        n=found.n,
-        n_clusters=found.n_clusters,
-    )
-
-
-def _place(metric: MetricInfo, found: Estimate | None) -> tuple[bool, float]:
-    """Sorts the best first."""
-    if found is None:
-        return True, 0.0
-    return False, -found.mean if metric.higher_is_better else found.mean
-
-
 def score_metric(study: Study) -> MetricInfo:
-    """What is known of a turn's score: the bounds of the primary metric, where that is a mean of
-    scores, or none.
+    """A turn's score as a metric: with the bounds of the primary metric if all scores are within
+    them, otherwise without bounds.
     """
     scores = [turn.score for _, turn in study.rows.turns() if turn.score is not None]
     low, high = study.primary.low, study.primary.high
@@ -220,49 +203,31 @@ def score_metric(study: Study) -> MetricInfo:
 
 
 def endurances(study: Study) -> Mapping[str, Endurance]:
-    """By model, at one horizon: the longest that runs of every model were."""
+    """Times until the event by model, at one horizon: the longest that every model reaches."""
     metric = study.ordering
     if metric.censored_by is None:
         return {}
     clusters = {model: _clusters(study, runs, metric) for model, runs in study.runs.items()}
-    known = {model: found for model, found in clusters.items() if found}
-    if not known:
+    known_clusters = {
+        model: model_clusters for model, model_clusters in clusters.items() if model_clusters
+    }
+    if not known_clusters:
         return {}
-    longest = [max(run.n_turns for run in study.runs[model]) for model in known]
+    longest = [max(run.n_turns for run in study.runs[model]) for model in known_clusters]
     horizon = float(max(1, min(longest)))
     return {
-        model: _endurance(study, study.runs[model], some, metric, horizon)
-        for model, some in known.items()
+        model: _endurance(study, study.runs[model], model_clusters, metric, horizon)
+        for model, model_clusters in known_clusters.items()
     }
 
 
 def _clusters(study: Study, runs: Sequence[RunRow], metric: MetricInfo) -> list[list[Time]]:
-    found: dict[Hashable, list[Time]] = defaultdict(list)
+    times_by_cluster: dict[Hashable, list[Time]] = defaultdict(list)
     for run in runs:
         time = time_of(run, metric)
         if time is not None:
-            found[study.cluster_of(run)].append(time)
-    return [*found.values()]
-
-
-def time_of(run: RunRow, metric: MetricInfo) -> Time | None:
-    """When the event came in a run, or until when it was looked for."""
-    at = run.metrics[metric.name]
-    if at is None or metric.censored_by is None:
-        return None
-    is_censored = metric_at(metric.censored_by, run.document["metrics"])
-    return Time(at, is_event=not is_censored)
-
-
-def _is_late(study: Study, run: RunRow, metric: MetricInfo) -> bool:
-    """Whether a run without the event ends in turns that fall short; one alone may be noise."""
-    time, path = time_of(run, metric), study.views.threshold
-    threshold = run.at(path) if path else None
-    if time is None or time.is_event or threshold is None:
-        return False
-    scores = [one.score for one in run.turns if one.score is not None and not one.is_replayed]
-    last = scores[-FEWEST_LATE:]
-    return len(last) == FEWEST_LATE and all(one < threshold for one in last)
+            times_by_cluster[study.cluster_of(run)].append(time)
+    return [*times_by_cluster.values()]
 
 
 def _endurance(
@@ -272,20 +237,20 @@ def _endurance(
     metric: MetricInfo,
     horizon: float,
 ) -> Endurance:
-    times = [one for some in clusters for one in some]
+    times = [time for cluster in clusters for time in cluster]
     steps = curve(times)
     limits = survival_limits(in_fixed_order(clusters), horizon)
 
-    known = [(run, time) for run in runs if (time := time_of(run, metric))]
-    without = study.estimate(((run, float(not time.is_event)) for run, time in known), SHARE)
+    run_times = [(run, time) for run in runs if (time := time_of(run, metric))]
+    without = study.estimate(((run, float(not time.is_event)) for run, time in run_times), SHARE)
     if without is None:
         raise ValueError("no run has a time")
     return Endurance(
         n=len(times),
-        n_events=sum(one.is_event for one in times),
+        n_events=sum(time.is_event for time in times),
         n_late=sum(_is_late(study, run, metric) for run in runs),
         horizon=horizon,
-        held=Estimate(
+        turns_held=Estimate(
             mean=restricted_mean(steps, horizon),
             low=limits.restricted_mean.low,
             high=limits.restricted_mean.high,
@@ -298,3 +263,44 @@ def _endurance(
         times=times,
         without=without,
     )
+
+
+def _is_late(study: Study, run: RunRow, metric: MetricInfo) -> bool:
+    """Whether a run without the event ends in low turns; a single one may be noise."""
+    time, path = time_of(run, metric), study.views.threshold
+    threshold = run.at(path) if path else None
+    if time is None or time.is_event or threshold is None:
+        return False
+    scores = [turn.score for turn in run.turns if turn.score is not None and not turn.is_replayed]
+    last = scores[-FEWEST_LATE:]
+    return len(last) == FEWEST_LATE and all(score < threshold for score in last)
+
+
+def time_of(run: RunRow, metric: MetricInfo) -> Time | None:
+    """The turn of the event in a run, or the turn until which it was watched."""
+    at = run.metrics[metric.name]
+    if at is None or metric.censored_by is None:
+        return None
+    is_censored = metric_at(metric.censored_by, run.document["metrics"])
+    return Time(at, is_event=not is_censored)
+
+
+def _estimate(clusters: Mapping[Hashable, list[float]], metric: MetricInfo) -> Estimate | None:
+    if not clusters:
+        return None
+    mean = clustered([*clusters.values()])
+    interval = interval_of(metric, [*clusters.values()], METHOD)
+    return Estimate(
+        mean=mean.mean,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        n=mean.n,
+        n_clusters=mean.n_clusters,
+    )
+
+
+def _place(metric: MetricInfo, estimate: Estimate | None) -> tuple[bool, float]:
+    """Sort key: the best first, unknown last."""
+    if estimate is None:
+        return True, 0.0
+    return False, -estimate.mean if metric.higher_is_better else estimate.mean

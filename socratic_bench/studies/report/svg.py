@@ -1,8 +1,6 @@
-"""Charts as SVG: drawn by vl-convert, then made fit for a page.
-
-vl-convert gives each mark its words as a label, and colours as they stand in the specification.
-Here labels become tooltips, coordinates are rounded, and colours become classes, which a page's
-style gives their values in light and dark.
+"""Charts as SVG and PNG, drawn by vl-convert and made fit for a page. In vl-convert's output each
+mark has its words as a label and its colour as a value. Here labels become tooltips, coordinates
+are rounded, and colours become classes, to which a page's style gives values for light and dark.
 """
 
 import re
@@ -13,7 +11,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from socratic_bench.studies.report.charts import LIGHT, NAMED, PAPER
-from socratic_bench.studies.report.parts import Chart, shown_text
+from socratic_bench.studies.report.parts import Chart, clean_text
 
 SVG = "http://www.w3.org/2000/svg"
 PLACES = 1
@@ -36,43 +34,26 @@ _DROPPED = ("class", "role", "aria-label", "aria-hidden", "aria-roledescription"
 _NAMES = {code: name for name, code in NAMED.items()}
 
 
-def drawn(charts: Iterable[Chart], most_bytes: int) -> dict[str, str]:
-    """The SVGs of each chart for a page, by its name, with title and description: one for a page
-    and one for a phone, of which the page's style shows the one that fits. Where all would take
-    more than `most_bytes`, the largest charts are drawn for a phone alone, which any page can show.
+def draw_charts(charts: Iterable[Chart], most_bytes: int) -> dict[str, str]:
+    """SVGs of each chart by name, with title and description: one for a page and one for a phone;
+    the page's style shows the one that fits. If all would exceed `most_bytes`, the largest charts
+    are drawn for a phone only, which fits any page.
 
     Raises `ImportError` without vl-convert.
     """
-    found = {
-        one.name: (
-            _whole(one, _drawn(one.specs.wide), one.name, ' class="broad"'),
-            _whole(one, _drawn(one.specs.narrow), f"{one.name}-narrow", ' class="narrow"'),
+    drawings = {
+        chart.name: (
+            _whole(chart, _draw(chart.specs.wide), chart.name, ' class="broad"'),
+            _whole(chart, _draw(chart.specs.narrow), f"{chart.name}-narrow", ' class="narrow"'),
         )
-        for one in charts
+        for chart in charts
     }
-    made = {name: "".join(both) for name, both in found.items()}
-    for name in sorted(found, key=lambda one: -len(made[one])):
+    made = {name: "".join(pair) for name, pair in drawings.items()}
+    for name in sorted(drawings, key=lambda chart: -len(made[chart])):
         if sum(map(len, made.values())) <= most_bytes:
             break
-        made[name] = found[name][1].replace(' class="narrow"', "", 1)
+        made[name] = drawings[name][1].replace(' class="narrow"', "", 1)
     return made
-
-
-def drawn_on_paper(chart: Chart) -> bytes:
-    """The same as a file of its own, in the colours of paper. Raises `ImportError`, too."""
-    ground = f'<rect width="100%" height="100%" fill="{LIGHT[PAPER]}"/>'
-    more = f' font-family="{FONTS}"'
-    return _whole(chart, _drawn(_on_paper(chart.specs.wide)), chart.name, more, ground).encode()
-
-
-def painted(chart: Chart) -> bytes:
-    """The same as PNG. Raises `ImportError`, too."""
-    import vl_convert
-
-    body: bytes = vl_convert.vegalite_to_png(
-        _on_paper(chart.specs.wide), ppi=PAPER_PPI, allowed_base_urls=[]
-    )
-    return body
 
 
 def _whole(chart: Chart, root: ET.Element, name: str, more: str, ground: str = "") -> str:
@@ -87,42 +68,29 @@ def _whole(chart: Chart, root: ET.Element, name: str, more: str, ground: str = "
     )
 
 
-def _on_paper(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The same specification with the colours of paper, on white, in the font that vl-convert has
-    with it: of others it draws no text where they are not installed.
-    """
-    found: dict[str, Any] = _mapped(
-        spec, lambda text: LIGHT[_NAMES[text]] if text in _NAMES else shown_text(text)
-    )
-    return {**found, "config": {**found["config"], "background": LIGHT[PAPER], "font": OWN_FONT}}
+def _texts(root: ET.Element) -> list[str]:
+    ET.register_namespace("", SVG)
+    texts = [ET.tostring(child, encoding="unicode") for child in root]
+    return [text.replace(f' xmlns="{SVG}"', "").replace(" />", "/>") for text in texts]
 
 
-def _mapped(spec: Any, words: Callable[[str], str]) -> Any:  # noqa: ANN401 -- the same
-    """The same specification with its texts changed."""
-    if isinstance(spec, Mapping):
-        return {key: _mapped(value, words) for key, value in spec.items()}
-    if isinstance(spec, list | tuple):
-        return [_mapped(value, words) for value in spec]
-    return words(spec) if isinstance(spec, str) else spec
-
-
-def _drawn(spec: Mapping[str, Any]) -> ET.Element:
+def _draw(spec: Mapping[str, Any]) -> ET.Element:
     import vl_convert
 
-    text = vl_convert.vegalite_to_svg(_mapped(spec, shown_text), allowed_base_urls=[])
+    text = vl_convert.vegalite_to_svg(_map_texts(spec, clean_text), allowed_base_urls=[])
     root = ET.fromstring(text)  # noqa: S314 -- vl-convert's own
     _clean(root)
     _name_keys(root)
     return root
 
 
-def _name_keys(root: ET.Element) -> None:
-    """A sign in a key has the words beside it for a tooltip."""
-    for parent in root.iter():
-        for sign, words in pairwise(parent):
-            is_key = sign.tag == f"{{{SVG}}}path" and words.tag == f"{{{SVG}}}text"
-            if is_key and not len(sign):
-                ET.SubElement(sign, f"{{{SVG}}}title").text = words.text
+def _map_texts(spec: Any, words: Callable[[str], str]) -> Any:  # noqa: ANN401 -- the same
+    """The same specification with changed texts."""
+    if isinstance(spec, Mapping):
+        return {key: _map_texts(value, words) for key, value in spec.items()}
+    if isinstance(spec, list | tuple):
+        return [_map_texts(value, words) for value in spec]
+    return words(spec) if isinstance(spec, str) else spec
 
 
 def _clean(parent: ET.Element) -> None:
@@ -143,37 +111,73 @@ def _clean(parent: ET.Element) -> None:
             parent[at : at + 1] = [*child]
 
 
-def _is_empty(one: ET.Element) -> bool:
-    """A frame that shows nothing."""
-    kind = one.get("class", "")
-    return kind in ("background", "foreground") or (not kind and one.get("display") == "none")
+def _is_empty(element: ET.Element) -> bool:
+    """Whether an element is a frame that shows nothing."""
+    kind = element.get("class", "")
+    return kind in ("background", "foreground") or (not kind and element.get("display") == "none")
 
 
-def _set_classes(one: ET.Element) -> None:
+def _set_classes(element: ET.Element) -> None:
     classes = []
     for key, prefix in (("fill", "f"), ("stroke", "s")):
-        name = _NAMES.get(one.get(key, ""))
+        name = _NAMES.get(element.get(key, ""))
         if name:
             classes.append(f"{prefix}-{name}")
-            del one.attrib[key]
-    if "stroke" not in one.attrib and "s-" not in " ".join(classes):
-        one.attrib.pop("stroke-width", None)
+            del element.attrib[key]
+    if "stroke" not in element.attrib and "s-" not in " ".join(classes):
+        element.attrib.pop("stroke-width", None)
     for key in (*_DROPPED, "font-family"):
-        one.attrib.pop(key, None)
-    for key, value in [*one.attrib.items()]:
+        element.attrib.pop(key, None)
+    for key, value in [*element.attrib.items()]:
         if _MEANINGLESS.get(key) == value:
-            del one.attrib[key]
+            del element.attrib[key]
         else:
-            one.attrib[key] = _NUMBER.sub(_rounded, value)
+            element.attrib[key] = _NUMBER.sub(_round_number, value)
     if classes:
-        one.set("class", " ".join(classes))
+        element.set("class", " ".join(classes))
 
 
-def _rounded(found: re.Match[str]) -> str:
-    return f"{round(float(found[0]), PLACES):g}"
+def _round_number(match: re.Match[str]) -> str:
+    return f"{round(float(match[0]), PLACES):g}"
 
 
-def _texts(root: ET.Element) -> list[str]:
-    ET.register_namespace("", SVG)
-    texts = [ET.tostring(child, encoding="unicode") for child in root]
-    return [text.replace(f' xmlns="{SVG}"', "").replace(" />", "/>") for text in texts]
+def _name_keys(root: ET.Element) -> None:
+    """Give each sign of a legend the words beside it as a tooltip."""
+    for parent in root.iter():
+        for sign, words in pairwise(parent):
+            is_key = sign.tag == f"{{{SVG}}}path" and words.tag == f"{{{SVG}}}text"
+            if is_key and not len(sign):
+                ET.SubElement(sign, f"{{{SVG}}}title").text = words.text
+
+
+def draw_on_paper(chart: Chart) -> bytes:
+    """A chart as a self-contained SVG file in fixed colours.
+
+    Raises `ImportError` without vl-convert.
+    """
+    ground = f'<rect width="100%" height="100%" fill="{LIGHT[PAPER]}"/>'
+    more = f' font-family="{FONTS}"'
+    return _whole(chart, _draw(_on_paper(chart.specs.wide)), chart.name, more, ground).encode()
+
+
+def _on_paper(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The specification in fixed colours on white, in the font that vl-convert includes: it draws
+    no text in fonts that are not installed.
+    """
+    drawing: dict[str, Any] = _map_texts(
+        spec, lambda text: LIGHT[_NAMES[text]] if text in _NAMES else clean_text(text)
+    )
+    return {
+        **drawing,
+        "config": {**drawing["config"], "background": LIGHT[PAPER], "font": OWN_FONT},
+    }
+
+
+def paint(chart: Chart) -> bytes:
+    """A chart as PNG. Raises `ImportError` without vl-convert."""
+    import vl_convert
+
+    body: bytes = vl_convert.vegalite_to_png(
+        _on_paper(chart.specs.wide), ppi=PAPER_PPI, allowed_base_urls=[]
+    )
+    return body

@@ -1,4 +1,4 @@
-"""Rows of runs, turns and verdicts as tables of typed columns, whatever they are written to."""
+"""Runs, turns and verdicts as tables of typed columns, and these as CSV and Parquet."""
 
 import os
 import re
@@ -32,8 +32,6 @@ FURTHER: Sequence[tuple[str, str, str]] = (
     ("quote_", "verdicts", "words of the reply that a score rests on"),
     ("evidence_", "verdicts", "words of the reply that an event rests on"),
 )
-# Tables of rows as files: CSV that a spreadsheet cannot take for formulas, and Parquet.
-
 # What spreadsheets compute, behind what they skip, in narrow and in wide signs.
 _FORMULA = re.compile(r"[\s\x00-\x20\u200b-\u200f\u2028-\u202f\u2060\ufeff']*[=+\-@\t\r\n＝＋－＠]")  # noqa: RUF001
 _SQL_TYPES: Mapping[Kind, str] = {
@@ -52,7 +50,7 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
 
 
 class RowTable(Struct, frozen=True, kw_only=True):
-    """Cells by the names of columns; a column that a row does not have is null in it."""
+    """Rows of cells by column name; a column that a row lacks is null in it."""
 
     name: str
     columns: Mapping[str, Kind]
@@ -67,48 +65,49 @@ def tables_of(rows: Rows) -> list[RowTable]:
     ]
 
 
-def kind_of(hint: object) -> Kind:
-    """What a column holds by the type of a field, with or without null."""
-    if get_origin(hint) in (Union, UnionType):
-        some = {kind_of(one) for one in get_args(hint) if one is not NoneType}
-        if some == {"integer", "number"}:
-            return "number"
-        return some.pop() if len(some) == 1 else "text"
-    return _KINDS.get(hint, "text")
+def _table(
+    name: str, record: type, further: Mapping[str, Kind], rows: Iterable[Mapping[str, Cell]]
+) -> RowTable:
+    """Build a table; columns without a declared type take the kind of their values."""
+    made = [*rows]
+    kinds = {**_kinds(record), **further}
+    types_by_name: dict[str, set[type]] = {}
+    for row in made:
+        for key, value in row.items():
+            if key not in kinds:
+                types_by_name.setdefault(key, set()).add(type(value))
+    columns = kinds | {key: _kind_of_values(key, types) for key, types in types_by_name.items()}
+    return RowTable(
+        name=name,
+        columns={key: columns[key] for key in sorted(columns, key=partial(_place, record))},
+        rows=[{key: _fit(value, columns[key]) for key, value in row.items()} for row in made],
+    )
 
 
 def _kinds(record: type) -> dict[str, Kind]:
     return {name: kind_of(hint) for name, hint in get_type_hints(record).items()}
 
 
-def _table(
-    name: str, record: type, further: Mapping[str, Kind], rows: Iterable[Mapping[str, Cell]]
-) -> RowTable:
-    """Columns that no type tells of have the kind of their values."""
-    made = [*rows]
-    known = {**_kinds(record), **further}
-    found: dict[str, set[type]] = {}
-    for row in made:
-        for key, value in row.items():
-            if key not in known:
-                found.setdefault(key, set()).add(type(value))
-    columns = known | {key: _kind_of_values(key, types) for key, types in found.items()}
-    return RowTable(
-        name=name,
-        columns={key: columns[key] for key in sorted(columns, key=partial(_place, record))},
-        rows=[{key: _fitted(value, columns[key]) for key, value in row.items()} for row in made],
-    )
+def _kind_of_values(key: str, types: set[type]) -> Kind:
+    if key.startswith("score_"):
+        return "number"
+    known_types = types - {NoneType}
+    if known_types == {int, float}:
+        return "number"
+    return _KINDS.get(known_types.pop(), "text") if len(known_types) == 1 else "text"
 
 
 def _place(record: type, column: str) -> int:
-    """Those of the record come first, each further kind of columns together."""
+    """Sort key of a column: those of the record first, then each further kind together."""
     starts = [start for start, *_ in FURTHER]
     is_own = column in record.__annotations__
     return -1 if is_own else starts.index(column[: column.index("_") + 1])
 
 
-def _fitted(value: Cell, kind: Kind) -> Cell:
-    """Whole metrics come as floats; a text is written where others of its column are."""
+def _fit(value: Cell, kind: Kind) -> Cell:
+    """Fit a value to its column: whole numbers become floats in a column of floats, and values
+    become text in a column of text.
+    """
     if value is None or isinstance(value, str | datetime):
         return value
     if kind == "text":
@@ -118,44 +117,17 @@ def _fitted(value: Cell, kind: Kind) -> Cell:
     return float(value) if kind == "number" else value
 
 
-def _kind_of_values(key: str, types: set[type]) -> Kind:
-    if key.startswith("score_"):
-        return "number"
-    known = types - {NoneType}
-    if known == {int, float}:
-        return "number"
-    return _KINDS.get(known.pop(), "text") if len(known) == 1 else "text"
-
-
 def _metric_kinds(rows: Rows) -> dict[str, Kind]:
-    """Of a metric in a mapping, by what the mapping holds."""
+    """Columns of metrics; one for each entry of a mapping."""
     hints = get_type_hints(rows.benchmark.parts.metrics)
-    found: dict[str, Kind] = {}
+    kinds: dict[str, Kind] = {}
     for metric in rows.benchmark.metrics:
         name, _, inner = metric.name.partition(".")
         hint = hints.get(name, float)
         kind = kind_of(get_args(hint)[-1] if inner and get_args(hint) else hint)
         is_whole = not any((run.metrics[metric.name] or 0) % 1 for run in rows.runs)
-        found[f"metric_{metric.name}"] = "integer" if kind == "integer" and is_whole else "number"
-    return found
-
-
-def _own_kinds(rows: Rows) -> dict[str, Kind]:
-    views, part = rows.benchmark.views, rows.benchmark.parts.turn
-    hints = get_type_hints(part)
-    names = zip(part.__struct_fields__, part.__struct_encode_fields__, strict=True)
-    own: dict[str, Kind] = {
-        f"own_{key}": kind_of(hints[name]) for name, key in names if key != views.said
-    }
-    return _event_kinds("turns", rows) | own
-
-
-def _event_kinds(name: str, rows: Rows) -> dict[str, Kind]:
-    """Of all events that the benchmark's rubrics look for, seen or not."""
-    events = rows.benchmark.views.events
-    found: dict[str, Kind] = {f"event_{event}": "boolean" for event in events}
-    evidence: dict[str, Kind] = {f"evidence_{event}": "text" for event in events}
-    return found | (evidence if name == "verdicts" else {})
+        kinds[f"metric_{metric.name}"] = "integer" if kind == "integer" and is_whole else "number"
+    return kinds
 
 
 def _run(run: RunRow, rows: Rows) -> Mapping[str, Cell]:
@@ -180,8 +152,19 @@ def _run(run: RunRow, rows: Rows) -> Mapping[str, Cell]:
         cost_usd=run.at("cost.total.total_usd"),
         is_stand_in_cost=run.at("cost.stand_in"),
     )
-    metrics = {f"metric_{one.name}": run.metrics[one.name] for one in rows.benchmark.metrics}
+    metrics = {
+        f"metric_{metric.name}": run.metrics[metric.name] for metric in rows.benchmark.metrics
+    }
     return {**record, **metrics}
+
+
+def _cells(record: type[Struct], *sources: object, **more: Cell) -> dict[str, Cell]:
+    """Cells of a record: from `more`, otherwise from the first source that has the name."""
+    cells = {}
+    for name in record.__struct_fields__:
+        source = next((source for source in sources if hasattr(source, name)), None)
+        cells[name] = more[name] if name in more else getattr(source, name)
+    return cells
 
 
 def _time(text: object) -> datetime | None:
@@ -189,9 +172,27 @@ def _time(text: object) -> datetime | None:
 
 
 def _judges(run: RunRow) -> str | None:
-    jurors = [str(one.get("model")) for one in run.at("judge.jurors") or ()]
-    found: str | None = ", ".join(jurors) or run.at("judge.model")
-    return found
+    jurors = [str(juror.get("model")) for juror in run.at("judge.jurors") or ()]
+    names: str | None = ", ".join(jurors) or run.at("judge.model")
+    return names
+
+
+def _own_kinds(rows: Rows) -> dict[str, Kind]:
+    views, part = rows.benchmark.views, rows.benchmark.parts.turn
+    hints = get_type_hints(part)
+    names = zip(part.__struct_fields__, part.__struct_encode_fields__, strict=True)
+    kinds: dict[str, Kind] = {
+        f"own_{key}": kind_of(hints[name]) for name, key in names if key != views.said
+    }
+    return _event_kinds("turns", rows) | kinds
+
+
+def _event_kinds(name: str, rows: Rows) -> dict[str, Kind]:
+    """Columns of all events that the benchmark's rubrics define, seen or not."""
+    events = rows.benchmark.views.events
+    kinds: dict[str, Kind] = {f"event_{event}": "boolean" for event in events}
+    evidence: dict[str, Kind] = {f"evidence_{event}": "text" for event in events}
+    return kinds | (evidence if name == "verdicts" else {})
 
 
 def _turns(rows: Rows) -> Iterator[Mapping[str, Cell]]:
@@ -201,11 +202,27 @@ def _turns(rows: Rows) -> Iterator[Mapping[str, Cell]]:
                 **_cells(
                     TurnRecord, turn, run, sample=run.sample_name, n_verdicts=len(turn.verdicts)
                 ),
-                **_named("score_", turn.scores),
+                **_with_prefix("score_", turn.scores),
                 **_seen(turn.events, rows),
-                **_named("heuristic_", turn.heuristics),
-                **_named("own_", turn.own),
+                **_with_prefix("heuristic_", turn.heuristics),
+                **_with_prefix("own_", turn.own),
             }
+
+
+def _with_prefix(start: str, values: Mapping[str, Any]) -> dict[str, Cell]:
+    """Cells with prefixed names; lists and mappings become JSON."""
+    return {
+        f"{start}{name}": orjson.dumps(value).decode() if isinstance(value, list | dict) else value
+        for name, value in values.items()
+    }
+
+
+def _seen(events: Mapping[str, str] | None, rows: Rows) -> dict[str, Cell]:
+    """Whether an event was seen; null if nobody looked."""
+    if events is None:
+        return {}
+    names = dict.fromkeys((*rows.benchmark.views.events, *events))
+    return {f"event_{name}": name in events for name in names}
 
 
 def _verdicts(rows: Rows) -> Iterator[Mapping[str, Cell]]:
@@ -214,44 +231,37 @@ def _verdicts(rows: Rows) -> Iterator[Mapping[str, Cell]]:
             for n, verdict in enumerate(turn.verdicts):
                 yield {
                     **_cells(VerdictRecord, verdict, turn, run, sample=run.sample_name, verdict=n),
-                    **_named("score_", verdict.scores),
+                    **_with_prefix("score_", verdict.scores),
                     **_seen(verdict.events, rows),
-                    **_named("rationale_", verdict.rationale),
-                    **_named("quote_", verdict.quotes or {}),
-                    **_named("evidence_", verdict.events or {}),
+                    **_with_prefix("rationale_", verdict.rationale),
+                    **_with_prefix("quote_", verdict.quotes or {}),
+                    **_with_prefix("evidence_", verdict.events or {}),
                 }
 
 
-def _cells(record: type[Struct], *sources: object, **more: Cell) -> dict[str, Cell]:
-    """A record's cells: of the names in `more`, or else of the first source that has the name."""
-    found = {}
-    for name in record.__struct_fields__:
-        source = next((one for one in sources if hasattr(one, name)), None)
-        found[name] = more[name] if name in more else getattr(source, name)
-    return found
-
-
-def _named(start: str, values: Mapping[str, Any]) -> dict[str, Cell]:
-    """Lists and mappings are told as JSON."""
-    return {
-        f"{start}{name}": orjson.dumps(value).decode() if isinstance(value, list | dict) else value
-        for name, value in values.items()
-    }
-
-
-def _seen(events: Mapping[str, str] | None, rows: Rows) -> dict[str, Cell]:
-    """Null where nobody looked."""
-    if events is None:
-        return {}
-    names = dict.fromkeys((*rows.benchmark.views.events, *events))
-    return {f"event_{name}": name in events for name in names}
+def kind_of(hint: object) -> Kind:
+    """The kind of a column by the type of a field, optional or not."""
+    if get_origin(hint) in (Union, UnionType):
+        kinds = {kind_of(option) for option in get_args(hint) if option is not NoneType}
+        if kinds == {"integer", "number"}:
+            return "number"
+        return kinds.pop() if len(kinds) == 1 else "text"
+    return _KINDS.get(hint, "text")
 
 
 def csv_of(table: RowTable) -> bytes:
-    """Text stands in quotes, null is an empty cell without any. RFC 4180, in UTF-8."""
-    lines = [",".join(map(_quoted, table.columns))]
+    """CSV after RFC 4180 in UTF-8. Text stands in quotes, null is an empty cell without quotes."""
+    lines = [",".join(map(_quote, table.columns))]
     lines += [",".join(_csv_cell(row.get(name)) for name in table.columns) for row in table.rows]
     return "".join(f"{line}\r\n" for line in lines).encode()
+
+
+def _quote(text: str) -> str:
+    """Quote a text, with an apostrophe before what a spreadsheet would compute. Apostrophes before
+    that are doubled up, so that removing one restores the text.
+    """
+    safe = f"'{text}" if _FORMULA.match(text) else text
+    return '"{}"'.format(safe.replace('"', '""'))
 
 
 def _csv_cell(cell: Cell) -> str:
@@ -260,16 +270,8 @@ def _csv_cell(cell: Cell) -> str:
     if isinstance(cell, bool):
         return str(cell).lower()
     if isinstance(cell, str):
-        return _quoted(cell)
+        return _quote(cell)
     return _moment(cell) if isinstance(cell, datetime) else repr(cell)
-
-
-def _quoted(text: str) -> str:
-    """With an apostrophe before what would be computed; apostrophes before that are kept, so that
-    taking one away gives the text again.
-    """
-    safe = f"'{text}" if _FORMULA.match(text) else text
-    return '"{}"'.format(safe.replace('"', '""'))
 
 
 def _moment(time: datetime) -> str:
@@ -277,9 +279,9 @@ def _moment(time: datetime) -> str:
 
 
 def parquet_of(table: RowTable, place: Path) -> bytes:
-    """Made in a folder of its own in `place`, which is gone afterwards.
+    """Parquet, made in a temporary folder in `place`.
 
-    Raises `ArtifactError` if it cannot be made there, and `ImportError` without duckdb.
+    Raises `ArtifactError` if that cannot be made, and `ImportError` without duckdb.
     """
     import duckdb
 
@@ -302,7 +304,7 @@ def parquet_of(table: RowTable, place: Path) -> bytes:
 
 
 def _write_lines(table: RowTable, path: Path) -> int:
-    """The rows as lines of JSON; returns more than the longest of them takes."""
+    """Write the rows as lines of JSON; returns an upper bound of the longest line, in bytes."""
     longest = 1 << 20
     with path.open("wb") as file:
         for row in table.rows:
