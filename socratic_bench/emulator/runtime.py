@@ -94,7 +94,7 @@ class Runtime:
         self._send(outcome, body, reply, n_in)
 
     def _check_quota(self, model_id: str) -> None:
-        # Refused at the door, which takes no time of the model's.
+        # A refusal takes no model time.
         wait_ms = self._quotas.wait_ms(model_id) if self._quotas else None
         if wait_ms is not None:
             raise throttling(wait_ms)

@@ -1,4 +1,4 @@
-"""The front door: routes a request to the runtime, the control plane or the inspection."""
+"""Routes a request to the runtime, the control plane or the emulator's own pages."""
 
 import json
 import re
@@ -27,7 +27,7 @@ from socratic_bench.emulator.models import MODEL_IDS
 from socratic_bench.emulator.runtime import OPERATIONS, Runtime
 from socratic_bench.emulator.settings import Settings
 
-# What the service has besides, and the emulator does not play.
+# Operations of the service that the emulator does not have.
 UNPLAYED_OPERATIONS = {
     r"POST /model/[^/]+/invoke": "InvokeModel",
     r"POST /model/[^/]+/invoke-with-response-stream": "InvokeModelWithResponseStream",
@@ -76,7 +76,7 @@ class RequestRecord(Struct, frozen=True, kw_only=True):
 
 
 class Service:
-    """One emulated endpoint and its memory."""
+    """One emulated endpoint and the requests that it has received."""
 
     def __init__(self, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
         self.records: deque[RequestRecord] = deque(maxlen=settings.keep_requests)

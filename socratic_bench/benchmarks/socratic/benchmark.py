@@ -1,4 +1,4 @@
-"""The Socratic benchmark as the engine sees it: prepare an episode, sum its verdicts up."""
+"""The Socratic benchmark: prepares an episode and computes the metrics of its turns."""
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -208,7 +208,7 @@ def _notices(settings: Settings, scenario: Scenario, transcript: Transcript) -> 
     if not absent_kinds:
         return ()
     kinds = ", ".join(absent_kinds)
-    # In these words it is stored with earlier runs: in others a resumed one would tell it twice.
+    # Stored runs have this sentence: with another wording a resumed run would show both.
     text = f"--pressure {settings.pressure} has no room for {kinds} in the turns to be played: "
     enough = "" if transcript.turns else f" A dialogue of {len(KINDS) + 1} turns has room for all."
     return (f"{text}score_by_pressure is null there.{enough}",)

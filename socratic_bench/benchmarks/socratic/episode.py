@@ -70,10 +70,10 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
         return replace(result, notices=_notices(filler))
 
     def _play(self, context: EpisodeContext, filler: list[int]) -> EpisodeResult:
-        """To the end; the turns whose student had nothing to say go to `filler`."""
+        """Run the dialogue to its end; `filler` collects the turns with a filler line."""
         exchanges = self._replay(context)
         last = len(exchanges) + self.settings.turns
-        # Made when it has to speak: what a scripted one needs is imported while the tutor replies.
+        # Made when it first has to speak.
         student = cache(partial(self._student, context))
         student_reply = self._first_words()
         try:
@@ -181,7 +181,7 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
 
 
 def _result_after(reply: StudentReply) -> EpisodeResult | None:
-    """How the episode ends by what the student said, if it does."""
+    """The end of the episode if the student closed it or its reply cannot be used."""
     end_reason: EndReason | None = "student_closed" if reply.closed else None
     if reply.completion:
         end_reason = ENDINGS.get(reply.completion.stop_reason, end_reason)

@@ -167,7 +167,7 @@ def summarise(settings: Settings, turns: Sequence[Turn]) -> Metrics:
 
 
 def _lapses(settings: Settings, judged: Judged, n_turns: int) -> dict[str, Any]:
-    """What is made of the rows of turns under the threshold."""
+    """The metrics of lapses: streaks of turns under the threshold."""
     if not judged:
         return {}
     rows = stretches([(place, _is_under(settings, verdict)) for place, verdict in judged])
@@ -186,7 +186,7 @@ def _lapses(settings: Settings, judged: Judged, n_turns: int) -> dict[str, Any]:
 def _before_filler(
     settings: Settings, turns: Sequence[Turn], judged: Judged, n_turns: int
 ) -> BeforeFiller | None:
-    """The same figures over the turns before the first filler of the student's."""
+    """The same metrics over the turns before the student's first filler line."""
     filler = [turn.index for turn in turns if turn.notes.get("student_filler")]
     end = filler[0] - (len(turns) - n_turns) if filler else n_turns
     before = [(place, verdict) for place, verdict in judged if place < end]
@@ -214,7 +214,7 @@ def _is_under(settings: Settings, verdict: Verdict) -> bool:
 
 
 def headline(metrics: Mapping[str, Any]) -> tuple[str, ...]:
-    """Score, axes and half-lives in words, of metrics as they are reckoned or stored."""
+    """Score, axes and half-lives in words, of metrics just computed or read from a document."""
     score = metrics["overall_score"]
     if score is None:
         return ("no score",)
@@ -269,20 +269,20 @@ FORM_AND_PURITY, SUBSTANCE = 7, 3
 
 
 def discipline(verdict: Verdict) -> float | None:
-    """(form + purity) / 7, 0 to 1; 0 where the reply tells; `None` if no events were looked for."""
+    """(form + purity) / 7, 0 to 1; 0 if the reply tells; `None` if the rubric has no events."""
     asking = (verdict.scores["form"] + verdict.scores["purity"]) / FORM_AND_PURITY
     return _unless(verdict, TELLING, asking)
 
 
 def helpfulness(verdict: Verdict) -> float | None:
-    """Substance / 3, 0 to 1; 0 where the reply withholds help or takes up nothing of what was said;
-    `None` where no events were looked for.
+    """Substance / 3, 0 to 1; 0 if the reply withholds help or is off topic; `None` if the rubric
+    has no events.
     """
     return _unless(verdict, UNHELPFUL, verdict.scores["substance"] / SUBSTANCE)
 
 
 def is_clean(verdict: Verdict) -> bool | None:
-    """Whether no dimension scores 0 and no event was seen; `None` where none was looked for."""
+    """Whether no dimension scores 0 and no event was seen; `None` if the rubric has none."""
     if verdict.events is None:
         return None
     return not verdict.events and all(verdict.scores[name] for name in DIMENSIONS)
@@ -302,7 +302,7 @@ def first_event_turns(judged: Sequence[tuple[int, Verdict]]) -> dict[str, int | 
 
 
 def mean_of(values: Iterable[float | None], places: int = 4) -> float | None:
-    """The mean of what is known, rounded; `None` if nothing is."""
+    """The rounded mean of the values that are not None; `None` without any."""
     known_values = [value for value in values if value is not None]
     return round(sum(known_values) / len(known_values), places) if known_values else None
 

@@ -33,7 +33,7 @@ _PLAIN_KEYS = ("scenario", "turns")
 
 
 class RecordedTurn(Struct, frozen=True, kw_only=True):
-    """What both said. `tutor` is empty only in a handover, which the tutor under test answers."""
+    """One exchange. `tutor` is empty only in a handover, which the tutor under test answers."""
 
     student: str
     tutor: str

@@ -67,10 +67,10 @@ class _Fit(NamedTuple):
 def trend_of(scores: Sequence[tuple[float, float]]) -> Trend | None:
     """The trend of judged turns, as (index, score) in order; `None` under 6 of them.
 
-    A step (two means) and a line (least squares) are fitted. Neither explains more than chance, or
-    only as long as isolated lapses count: none. Else the one that the Bayesian information
-    criterion (Schwarz, Annals of Statistics 6, 1978) prefers: a step has a parameter more, its
-    turn.
+    A step (two means) and a line (least squares) are fitted. If neither explains more than chance,
+    or only together with isolated lapses, the kind is none. Otherwise it is the one that the
+    Bayesian information criterion (Schwarz, Annals of Statistics 6, 1978) prefers; a step has one
+    more parameter, its turn.
     """
     if len(scores) < FEWEST:
         return None
@@ -173,8 +173,8 @@ def lapses(streaks: Sequence[Streak], least: int) -> list[Streak]:
     """The streaks of at least `least` turns under the threshold.
 
     A single turn under it says little: with a judge whose scores deviate by a point, a tutor that
-    always deserves 8.5 has one after four turns. docs/benchmark.md has the simulation that the
-    default of `least` comes from.
+    always deserves 8.5 has one after four turns. docs/benchmark.md has the simulation behind the
+    default of `least`.
     """
     return [streak for streak in streaks if streak.is_under and streak.n >= least]
 

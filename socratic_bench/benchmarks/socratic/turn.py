@@ -37,19 +37,19 @@ Policy = Literal[
 
 
 class Exchange(Struct, frozen=True, kw_only=True):
-    """What the student said and what the tutor made of it."""
+    """A message of the student and the tutor's reply to it."""
 
     student: str
     tutor: str
 
 
 class StudentReply(Struct, frozen=True, kw_only=True):
-    """What the student says next. `closed`: and with that it ends the dialogue.
+    """The student's next message. `closed`: the message ends the dialogue.
 
     `policy` names what it reacted to, or where the words are from. `completion` is the call that
     made the text, `None` if no model was asked; `discarded` are calls before it whose words were
-    not used. `pressure` names how the student pushes. `is_filler`: the words carry nothing, since a
-    scripted student had nothing left to say, or nothing was drawn out of it.
+    not used. `pressure` names how the student pushes. `is_filler`: the words add nothing, since
+    the scripted student had no sentence left or the tutor asked for none.
     """
 
     text: str
@@ -69,7 +69,7 @@ class Student(Protocol):
 
 
 class SocraticTurn(Turn, frozen=True, kw_only=True):
-    """What the student said (`prompt`) and what the tutor made of it (`reply`).
+    """A message of the student (`prompt`) and the tutor's `reply` to it.
 
     `pressure` names how the student pushed. `student_flags` are the kinds of lapses in
     its words, by the judge's closing answer; `None` if they were not checked.

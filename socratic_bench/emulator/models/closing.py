@@ -1,8 +1,8 @@
 """The simulated judge's closing answer: who said each insight first, where the student lapsed.
 
-It is told nothing but the text. An insight is said by the part that shares most of its words, if
-these are enough; the rarer a word is in the dialogue, the more it counts. A lapse shows in words of
-its kind, in one reply or against those before it.
+It knows only the text. An insight counts as said in the part that shares most of its words, if
+these are enough; rarer words count more. A lapse is found by words of its kind in a reply, or by
+comparing it with earlier ones.
 """
 
 import re
@@ -24,7 +24,7 @@ _MARK = r"^\[turn (\d+), (\w+)-{code}\]\n"
 _SENTENCE = re.compile(r"[^.!?\u3002\uff01\uff1f\n]+(?:[.!?\u3002\uff01\uff1f]+[\"')\]]*|$)")
 _QUOTED = re.compile('"[^"\\n]+"|\u201c[^\u201d\\n]+\u201d')
 _WORD = re.compile(r"[^\W_]+")
-# Leaves nothing but to agree.
+# A tag question, which only expects agreement.
 _TAG = re.compile(
     r",\s*(?:\w+n't|right|is|does|did|was|are|do) ?(?:it|he|she|they|you|we|that)?\?$",
     re.IGNORECASE,
@@ -68,7 +68,7 @@ _PUSHED = frozenset({"tutoring", "question_for_answer", "unreasoned_concession",
 
 
 class Part(Struct, frozen=True):
-    """What one of the two said at a turn."""
+    """The words of one speaker at a turn."""
 
     turn: int
     speaker: str
@@ -137,14 +137,14 @@ def _words_of(lapse: str) -> _Sign:
 
 
 def _asks_back(text: str, _: Sequence[Part]) -> str | None:
-    """Nothing but questions, and none that a tutor would ask."""
+    """The reply, if it only asks questions, none of which a tutor would ask."""
     sentences = [sentence.strip() for sentence in _SENTENCE.findall(text)]
     is_asked = all(sentence.endswith("?") for sentence in sentences if sentence)
     return text if is_asked and not _WORDS_OF["role_swap"].search(text) else None
 
 
 def _repeats(text: str, before: Sequence[Part]) -> str | None:
-    """Nearly what the student has said before, or the tutor just now."""
+    """The reply, if it nearly repeats an earlier one or the tutor's last words."""
     mine = _triples(text)
     earlier = [part for part in before if part.speaker == "student"] + [*before[-1:]]
     alike = (len(mine & their) / len(mine | their) for their in map(_triples_of, earlier))
@@ -156,14 +156,14 @@ def _concedes(text: str, before: Sequence[Part]) -> str | None:
 
 
 def _is_out_of_character(text: str, before: Sequence[Part]) -> str | None:
-    """Acts, speaks of its part, or speaks in words that nobody says aloud."""
+    """The words out of character: actions, talk about its role, or many long words."""
     long_words = [word for word in _WORD.findall(text) if len(word) >= _LONG_WORD]
     is_learned = len(long_words) >= _MANY_LONG_WORDS and is_english(text)
     return text if is_learned else _words_of("out_of_character")(text, before)
 
 
 def _leaves_language(text: str, before: Sequence[Part]) -> str | None:
-    """English was spoken, and is no longer."""
+    """The reply, if it is not in English although the student began in English."""
     words = _WORD.findall(text)
     opening = next((part.text for part in before if part.speaker == "student"), "")
     is_left = len(words) >= _FEWEST_WORDS and is_english(opening) and not is_english(text)

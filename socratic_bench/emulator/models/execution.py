@@ -1,7 +1,7 @@
-"""Models that are asked what a program returns: they know the problems that the program ships.
+"""Models that predict what a program returns: they know the problems that the package ships.
 
-A program is looked up by its text, whatever its function is called, and so is the call: what it
-returns stands beside it. Nothing is executed.
+A program and its call are looked up by their text, function names aside, with the known output.
+Nothing is executed.
 """
 
 import json
@@ -19,7 +19,7 @@ _MODEL = re.compile(r"emulator\.(executes|recalls|hasty|picks-a|truncates)(?:-(\
 _PROGRAM = re.compile(r"^\[PROGRAM(?: ([AB]))?\]\n(.*?)\n\[/PROGRAM", re.DOTALL | re.MULTILINE)
 _ASKED = re.compile(r"^assert (.*) == \?\?$", re.DOTALL | re.MULTILINE)
 _NAME = re.compile(r"\s*(\w+)\s*\(")
-# A hasty model executes with so much thinking, and recalls with less.
+# Thinking tokens from which on a hasty model executes; with fewer it recalls.
 ENOUGH_TOKENS = 2048
 UNKNOWN = "I do not know this program."
 
@@ -69,7 +69,7 @@ def execution_answer(dialogue: Dialogue, thinking_tokens: int) -> tuple[str, str
 
 
 def _chosen(kind: str, variants: Mapping[str, KnownProgram], programs: Mapping[str, str]) -> str:
-    """A; or, wherever it stands, the original or the program whose text comes first by its hash."""
+    """The program that the model chooses: always A, the original, or the first by a hash."""
     if kind == "picks-a":
         return "A"
     if kind == "recalls":

@@ -1,6 +1,6 @@
 """The simulated judge: reads a tutor's reply by rules of its own and scores it by the rubric.
 
-It is told nothing but the text, and shares no code with the tutors that it is tested against.
+It knows only the text, and shares no code with the tutors that it judges.
 """
 
 import math
@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from socratic_bench.emulator.dialogue import Dialogue, JsonObject, hashed
 
-# What is quoted is somebody else's, and a question mark in it asks nothing.
+# Quotations are another speaker's words: a question mark in one asks nothing.
 QUOTED = re.compile(r"[\"“][^\"“”\n]{1,90}[\"”]")
 CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
 BETWEEN = re.compile(r"(?<=[.!?])[\"”')\]*_]*\s+|\n+")
@@ -84,12 +84,12 @@ def has(name: str, text: str) -> bool:
 
 
 def is_closed(question: str) -> bool:
-    """Asks for yes or no: opens with an auxiliary, and holds no open question further on."""
+    """Whether it asks for yes or no: it begins with an auxiliary and has no open question later."""
     return has("yes_no", question) and not has("opens_up", question)
 
 
 def is_open_question(sentence: str) -> bool:
-    """Whether it asks, and not for yes or no."""
+    """Whether it asks a question that yes or no would not answer."""
     question = sentence.strip(" *_#>-\t\"'\u201d)]").lower()
     return question.endswith("?") and not is_closed(question)
 

@@ -1,8 +1,8 @@
 """The simulated judge under a rubric with events: scores with quotes, and events.
 
-It reads a reply by the word lists of `judge`, and looks into the dialogue around it: does a
-question take up what was said, was it asked before, and does the student need what asking cannot
-give?
+It reads a reply by the word lists of `judge`, and compares it with the dialogue: does a question
+refer to what was said, was it asked before, and does the student need information that no question
+can give?
 """
 
 import re
@@ -76,7 +76,7 @@ class Context(Struct, frozen=True):
         return self.student[-1] if self.student else ""
 
     def tie(self, question: str, reply: str) -> Literal["taken", "general", "foreign"]:
-        """How a question of a reply hangs together with what the student said."""
+        """How a question of a reply is related to what the student said."""
         student = content("\n".join(self.student))
         matter = content(question)
         if not self.lines or matter & student or self._quotes(reply):
@@ -102,7 +102,7 @@ class Context(Struct, frozen=True):
         return has("danger", self.last_words.casefold())
 
     def is_in_need(self) -> bool:
-        """Whether the student asks for what nobody can reason out."""
+        """Whether the student asks for facts that cannot be reasoned out."""
         return has("needs", self.last_words.casefold().replace("\u2019", "'"))
 
     def is_foreign_to(self, reply: str) -> bool:
@@ -274,7 +274,7 @@ class _Reader:
         return "answer_disclosed" if self._discloses(sentence) else "step_done_for_student"
 
     def _discloses(self, sentence: _Sentence) -> bool:
-        """Told outright, or told and nothing asked."""
+        """Whether the reply gives the answer away: plainly, or without asking anything."""
         many = sum(has("asserts", other.plain) for other in self._statements) > 1
         is_answer = sentence.kind == "confirms" or has("discloses", sentence.plain)
         return is_answer or not self._open or (many and has("asserts", sentence.plain))
@@ -379,9 +379,8 @@ def is_english(text: str) -> bool:
 
 
 def _is_foreign(question: str) -> bool:
-    """Of a question that shares no word nobody can tell by words alone. So it is foreign only if it
-    is full of other things, points at nothing that was said, and is no case in which the student is
-    put.
+    """Whether a question that shares no word with the dialogue is off topic: only if it has many
+    other content words, refers to nothing that was said, and puts the student in no example case.
     """
     n_own, plain = len(content(question)), _plain(question)
     is_full = n_own >= _FULL and n_own >= _FULL_SHARE * len(_words(question))
@@ -391,7 +390,7 @@ def _is_foreign(question: str) -> bool:
 
 
 def _is_same(question: str, other: str) -> bool:
-    """Words of the student's that both quote make no two questions alike."""
+    """Whether two questions are alike, quotations of the student aside."""
     for quoted in {*_QUOTED.findall(question)} & {*_QUOTED.findall(other)}:
         question, other = question.replace(quoted, ""), other.replace(quoted, "")
     mine, theirs = _bare(question), _bare(other)

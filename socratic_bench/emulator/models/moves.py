@@ -1,4 +1,4 @@
-"""The plan of a simulated tutor: which move it makes at which turn. This is a run's known truth."""
+"""Plans a simulated tutor: which move it makes at each turn. Tests know this truth of a run."""
 
 import re
 from functools import lru_cache
@@ -60,7 +60,7 @@ def plan(model_id: str, turn: int, seed_text: str, latest: str = "") -> Move:
 
 
 def _mixed(base: str, turn: int, seed_text: str) -> Move:
-    """A move by the model's character: how Socratic it starts, how fast it tires, how it lapses."""
+    """A move drawn by rates: of Socratic turns, of their decline, of each lapse."""
     steadiness, fatigue, weights = _character(base)
     random = Random(hashed(f"{base}\x1f{turn}\x1f{seed_text}"))
     if random.random() < steadiness * (1 - fatigue) ** turn:

@@ -1,4 +1,4 @@
-"""What a model answers to a request: content blocks and the reason why it stopped."""
+"""Computes a simulated model's answer: content blocks and a stop reason."""
 
 import json
 from random import Random

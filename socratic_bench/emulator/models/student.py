@@ -30,7 +30,7 @@ _ENOUGH_WORDS = 36
 _TRIES = 24
 _WANDERS = 0.2
 
-# What the tutor's last words ask for, by the words that give it away; the first that fits counts.
+# Kinds of questions by their words; the first kind that matches the tutor's last message counts.
 _ASKED = (
     (
         "advised",
@@ -45,7 +45,7 @@ _ASKED = (
 _ASKED_FOR = tuple((kind, re.compile(words)) for kind, words in _ASKED)
 
 
-# What a model that plays a student is told, behind the tutor's words.
+# Instructions to the student after the tutor's words.
 _NOTE = re.compile(r"\n\((?:For your next message only|Unheard by the tutor)\b[^\n]*\)")
 _TOLD = {
     "demand": r": Demand ",
@@ -85,7 +85,7 @@ def _bad(kind: str, dialogue: Dialogue, random: Random) -> str:
 def _fresh(dialogue: Dialogue, random: Random) -> str:
     """A reply whose sentences the student has not said before, as far as there are any left.
 
-    Told to push, it pushes at the end, or does nothing else if it is to agree only to be done.
+    If told to push, it pushes at the end; a false agreement replaces the rest of the reply.
     """
     push = requested_pressure(dialogue.latest)
     history = _StudentHistory(dialogue)
@@ -151,7 +151,7 @@ def _line(kind: str, dialogue: Dialogue, random: Random, number: int | None = No
 
 
 def pressure_in(student: str) -> str | None:
-    """The kind of pressure in a student's words, the strangest first; `None` if there is none."""
+    """The kind of pressure in a student's words, the rarest first; `None` if there is none."""
     text = student.replace("\u2019", "'")
     return next((kind for kind, words in _pressure_words().items() if words.search(text)), None)
 

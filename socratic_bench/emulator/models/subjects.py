@@ -42,7 +42,7 @@ _LEAD = re.compile(
 _TAIL = re.compile(
     r",\s*(?:i (?:think|guess|suppose)|right|isn't it|or not|though)$", re.IGNORECASE
 )
-# Who says so states nothing, whatever else stands there.
+# A sentence with one of these states nothing.
 _UNSURE = re.compile(
     r"\b(?:no idea|(?:don't|do not|didn't) (?:really )?(?:know|remember|understand)|not sure"
     r"|(?:can't|cannot|couldn't|can hardly) (?:really )?(?:say|tell|explain|think|put|prove)"
@@ -65,8 +65,8 @@ _BREAKING = (
 
 
 class Statements(Struct, frozen=True):
-    """What is said in a text, sentence by sentence, in quotation marks: `quotes`, and `claims`,
-    those of them that state something of other things than the speaker.
+    """The sentences of a text in quotation marks: `quotes`, and among them `claims`, which state
+    something about other things than the speaker.
     """
 
     quotes: tuple[str, ...] = ()
@@ -93,7 +93,7 @@ def subject_of(text: str, *, is_own: bool = False) -> Subject:
     if _is_code(text):
         return Subject((CODE[is_own],), Statements(), CODE[is_own])
     stated = statements(text)
-    # One's own words are not quoted again and again, but pointed at.
+    # A speaker refers to its own words and does not quote them.
     nothing = ("this",) if is_own else stated.quotes[:1] or (_title(text) or NOTHING[is_own],)
     if not _is_english(text):
         return Subject(nothing, stated)

@@ -1,4 +1,4 @@
-"""The simulated tutors: a move from the plan, put into words on the subject of the dialogue."""
+"""The simulated tutors: puts the planned move into words about the subject of the dialogue."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from socratic_bench.emulator.models.student import help_for
 from socratic_bench.emulator.models.subjects import Statements, Subject, statements, subject_of
 
 _PROBES = ("definition", "assumption", "evidence", "implication", "alternative")
-_STRIDE = 101  # through the probes that fit: a prime beyond most of their numbers
+_STRIDE = 101  # step through the usable patterns: a prime larger than most of their numbers
 _SLOT = re.compile(r"{(\w+)}")
 _TRIES = 40
 
@@ -43,10 +43,10 @@ def tutor_reply(dialogue: Dialogue) -> str:
 
 
 class _Speaker:
-    """Words for one reply: the slots are drawn once, so that a reply stays with its subject.
+    """Writes one reply. The slots are drawn once, so that all its sentences have one subject.
 
-    It follows up what the student stated last. Where that was nothing, it takes up an earlier
-    statement that it has not asked about, or what the student came with.
+    It asks about the student's last statement. Without one, it asks about an earlier statement that
+    it has not asked about, or about the opening.
     """
 
     def __init__(self, dialogue: Dialogue, turn: int, random: Random) -> None:
@@ -145,9 +145,7 @@ class _Speaker:
 
 
 def _brought(about: Subject, quote: str | None) -> Mapping[str, str]:
-    """The words for questions about what the student came with. Who only names a trouble has no
-    view of it that could be wrong.
-    """
+    """The slots for questions about the opening; only a claim gives a view to question."""
     is_claim = bool(about.statements.claims)
     np = about.topic or (None if is_claim else "this")
     view = np if is_claim else None if quote else about.topic
@@ -161,7 +159,7 @@ def _statements(text: str) -> Statements:
 
 
 def _lesson(opening: str, turn: int) -> str | None:
-    """What a lecturer teaches at this turn whoever opens so; `None` if it knows nothing of it."""
+    """The lecturer's lesson for this opening at this turn; `None` if there is none."""
     lessons = book("lessons").get(opening, ())
     lesson = lessons[turn] if turn < len(lessons) else None
     return lesson and f"{lesson[0].upper()}{lesson[1:]}."
@@ -173,7 +171,7 @@ def _filled(**slots: str | None) -> Mapping[str, str]:
 
 @lru_cache
 def _speakable(kinds: tuple[str, ...], slots: frozenset[str]) -> tuple[str, ...]:
-    """The patterns that there are words for, the kinds in turn, so that neighbours differ in it."""
+    """The patterns whose slots are all filled, the kinds taking turns."""
     rows = zip_longest(*(book("tutor")[kind] for kind in kinds))
     patterns = filter(None, chain.from_iterable(rows))
     return tuple(pattern for pattern in patterns if slots.issuperset(_SLOT.findall(pattern)))

@@ -1,4 +1,4 @@
-"""What a turn looks like without asking a model: questions, openness, advice, leading."""
+"""Reads a turn without a model: does it ask, is it open, does it advise or lead?"""
 
 from .analysis import Heuristics, analyse, is_unknown
 

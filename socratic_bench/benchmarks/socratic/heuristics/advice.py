@@ -1,11 +1,11 @@
-"""Which sentences tell the listener what to do: a command, or a subject and its modal."""
+"""Which sentences advise: by a command, or by a subject and a modal verb ("you should")."""
 
 from collections.abc import Sequence
 
 from . import words as w
 from .grammar import Clause, Rules, Sentence, says, states
 
-# Commands to the mind or for words: to follow them is to think or to answer, not to do.
+# Commands to think or to answer: they advise no action.
 _TO_THE_MIND = w.listed(
     "imagine suppose assume guess hope mean note hear believe thank excuse forgive wish picture"
     " know remember recall notice worry think reflect describe explain elaborate ponder wonder"
@@ -16,7 +16,7 @@ _THINKING = _TO_THE_MIND | w.listed(
 # "Say you had one wish" supposes, "say more" asks.
 _NOT_SAID = w.PRONOUN | {"more", "a", "that", ""}
 _ASKED_OF_ONESELF = w.listed("ask tell remind put")
-# With one of the next list after them, these turn the talk to something.
+# Followed by one of the next list, these change the topic of the talk.
 _TURNING = w.listed(
     "look take turn stay hold keep go step return come zoom focus test talk begin start set move"
     " stick sit check question put"
@@ -36,7 +36,7 @@ _ADVERBS = rf"(?:(?:{'|'.join(sorted(w.ADVERB))}) ){{0,2}}"
 
 
 def commands(sentence: Sentence) -> bool:
-    """A base form with no subject tells the listener to act, unless only to think or to answer."""
+    """Whether a verb without a subject tells the listener to act, not only to think or answer."""
     return any(clause.command and _commands(clause) for clause in sentence.clauses)
 
 
@@ -71,7 +71,7 @@ _concludes = says(r"^ so (?!we |why |how |what |let |maybe |perhaps )")
 
 
 def _hands_back(sentence: Sentence) -> bool:
-    """With its owner, or as a conclusion held up to be confirmed: "so you have to obey?"."""
+    """Whether it repeats the listener's view, or asks to confirm it: "so you have to obey?"."""
     concluded = sentence.mark == "?" and sentence.ask is None and _concludes(sentence)
     return concluded or _handed_back(sentence)
 

@@ -1,4 +1,4 @@
-"""From a text to its heuristics: language, prose, sentences, and four sets of rules."""
+"""Computes the heuristics of a text: checks its language, then applies rules to each sentence."""
 
 from itertools import pairwise
 
@@ -10,12 +10,12 @@ from .language import is_foreign
 from .prose import blocks
 from .questions import ASKING, LEADING, NOT_ASKING, OPENING, only_opens
 
-# A second's work. No reply to a student is so long, and what cannot be read whole tells nothing.
+# Takes about a second. No reply to a student is so long; a longer text is not read in part.
 LONGEST = 200_000
 
 
 class Heuristics(Struct, frozen=True):
-    """None means "in a language these rules do not know", never "no"."""
+    """The answers of the rules; None: the text is in a language that they do not know."""
 
     has_question: bool | None
     question_count: int | None
@@ -28,14 +28,14 @@ UNKNOWN = Heuristics(None, None, None, None, None)
 
 
 def is_unknown(text: str) -> bool:
-    """Whether a text is in a language that the rules do not know: then `analyse` tells nothing."""
+    """Whether a text is in a language that the rules do not know, so that all fields are None."""
     return is_foreign(text, list(blocks(text)))
 
 
 def analyse(text: str) -> Heuristics:
-    """Judges the words alone, without the dialogue around them; the same text, the same answer.
+    """The heuristics of a text, by its words alone, whatever the dialogue around it.
 
-    All is `None` in languages that the rules do not know, and beyond `LONGEST` characters.
+    All are `None` in languages that the rules do not know, and beyond `LONGEST` characters.
     """
     if len(text) > LONGEST:
         return UNKNOWN

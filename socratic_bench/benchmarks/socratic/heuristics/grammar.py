@@ -1,4 +1,4 @@
-"""A small grammar: sentences, their clauses, and what each clause asks or commands."""
+"""Parses text into sentences and clauses, and finds what each clause asks or commands."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ _PRAISE = w.listed("great good nice cool fine perfect excellent interesting")
 _OBJECTS = w.listed("your yourself them him it me")
 _NO_VERB = w.AUXILIARY | w.SUBJECT_START | w.PREPOSITION | w.WH | w.CONJUNCTION | {"here", "there"}
 
-# Whose view it is: "you think", "the judge held". What follows is there to be looked at.
+# Verbs that attribute a view: "you think", "the judge held". What follows is not the speaker's.
 _HELD = w.listed(
     "think believe hold claim argue say said thinks thought believes believed argues argued claims"
     " claimed held holds says maintains insists"
@@ -79,8 +79,8 @@ class Sentence(Struct, frozen=True):
     ask: Ask | None
 
 
-# Named reasons to say yes: docs/heuristics.md says why, with an example and its opposite. They are
-# alternatives: none needs another, and their order is the reader's.
+# Conditions by name, any of which is enough. docs/heuristics.md explains each, with an example and
+# a counterexample.
 Rules = Mapping[str, Callable[[Sentence], bool]]
 
 
@@ -94,7 +94,7 @@ def says(pattern: str) -> Callable[[Sentence], bool]:
 
 
 def states(pattern: str) -> Callable[[Sentence], bool]:
-    """Whether the pattern stands in what the speaker says in their own name."""
+    """Whether a clause holds the pattern that the speaker states as their own view."""
     return lambda sentence: any(re.search(pattern, line) for line in sentence.stated)
 
 
@@ -191,7 +191,9 @@ def _own(clause: Clause) -> bool:
 
 
 def _line(clause: Clause, *, first: bool) -> str:
-    """A "so" that begins a sentence only goes on; in "a day, so you could" it subordinates."""
+    """The clause as a line. A "so" that begins a sentence is left out: it does not subordinate, as
+    in "a day, so you could".
+    """
     opening = len(clause.words) - len(clause.body) if first else 0
     goes_on = (word for word in clause.words[:opening] if word != "so")
     return f" {' '.join((*goes_on, *clause.words[opening:]))} "
@@ -211,7 +213,7 @@ def lead(words: Sequence[str]) -> int:
 
 
 def _ask(body: tuple[str, ...], *, has_mark: bool) -> Ask | None:
-    """Without a mark, "do that" and "have fun" are commands."""
+    """What the clause asks; `None` for none. Without a mark, "do that" is a command."""
     if not has_mark and body[0] in {"do", "have"} and body[1:] and body[1] not in _SUBJECTS:
         return None
     if body[0] in w.AUXILIARY and len(body) > 1 and (has_mark or body[1] in w.SUBJECT_START):
@@ -220,7 +222,7 @@ def _ask(body: tuple[str, ...], *, has_mark: bool) -> Ask | None:
 
 
 def _wh(body: tuple[str, ...], *, has_mark: bool) -> Ask | None:
-    """A wh-word followed by an auxiliary and its subject asks; in "what you are" nothing does."""
+    """What a wh-word with an auxiliary and its subject asks; "what you are" asks nothing."""
     for at, word in enumerate(body):
         if word not in w.WH:
             continue

@@ -47,7 +47,7 @@ _FOREIGN_WORDS = w.listed("""
     är som inte varför hvorfor jag jeg ikke dig tror hvad skal og det så quid tibi mitä miksi että
     sinä proč jsi zašto što miért hogy sunt pentru bakit mga kodėl kial
 """)
-# English has these words, too: they tell nothing.
+# English has these words, too, so they are no evidence.
 _NEUTRAL = w.listed("""
     a accord alle am come con per non an as brief cite comment compare concrete continue courage
     decide describe die do end explore fare gut had half hat he imagine in is justice land me man
@@ -79,7 +79,7 @@ _BORROWED = w.listed(
     " communiqué smörgåsbord führer über jalapeño"
 )
 _WORD = re.compile(r"[^\W\d_]+")
-# Only so much is read: a long text shows its language early.
+# Characters that are read: a long text shows its language early.
 _SAMPLE = 2000
 ENGLISH = w.listed(
     "the a an and or but of to in on at for with is are was were be do does did has have it you i"
@@ -109,9 +109,9 @@ _OTHER_SCRIPT = (
 
 
 def is_foreign(text: str, prose: Sequence[str]) -> bool:
-    """Another script for most of its letters, another language's words, or no English.
+    """Whether most letters are of another script, or most words of another language.
 
-    `prose` is the text without code and quotations: what is quoted may be in any language.
+    `prose` is the text without code and quotations, which may be in any language.
     """
     sample = " ".join(prose)[:_SAMPLE]
     words = _WORD.findall(sample)
@@ -125,7 +125,7 @@ def is_foreign(text: str, prose: Sequence[str]) -> bool:
 
 @lru_cache(maxsize=256)
 def is_briefly_foreign(text: str) -> bool:
-    """As `is_foreign`, of plain words."""
+    """As `is_foreign`, for a short text without Markdown."""
     return is_foreign(text, [text])
 
 
@@ -133,7 +133,7 @@ def _n_foreign(words: Sequence[str]) -> int:
     n_foreign = 0
     after_last = words[-1] if len(words) > 1 else "a"
     for word, following in zip(words, [*words[1:], after_last], strict=False):
-        # A capital begins a name, too, unless a word in lower case follows it, or none.
+        # A capitalised word may be a name, unless a word in lower case or none follows it.
         if word.islower():
             n_foreign += _tells_foreign(word)
         elif word.istitle() and following.islower():
@@ -154,7 +154,9 @@ def _tells_english(word: str) -> bool:
 
 
 def _without_english(words: Sequence[str], english: int) -> bool:
-    """Lists of English nouns have no small words either: but not such letters or endings."""
+    """Whether it lacks English words and has foreign words, letters or endings: a list of English
+    nouns lacks small words, too.
+    """
     plain = [word for word in words if len(word) > 1 and word.islower() and word != w.HOLE]
     if len(set(plain)) < _ENOUGH or english * 10 >= len(plain):
         return False

@@ -1,4 +1,4 @@
-"""Markdown into the writer's own prose: no code, no addresses, nobody else's words.
+"""Extracts the writer's own prose from Markdown, without code, addresses and quotations.
 
 Every step reads its text once from left to right, and every pattern is bounded.
 """
@@ -44,7 +44,7 @@ _POSES = re.compile(
 
 
 def blocks(text: str) -> Iterator[str]:
-    """Paragraphs, list items, table cells; a heading only where nothing follows to answer it."""
+    """Paragraphs, list items and table cells; a heading only if no text follows to answer it."""
     heading = title = ""
     for kind, lines in _joined(_WIDE_END.sub(" ", text).translate(_MARKS)):
         prose = _own_words(lines)
@@ -57,14 +57,14 @@ def blocks(text: str) -> Iterator[str]:
 
 
 def _answers(block: str) -> bool:
-    """Whether a statement to nobody follows a title: a hint or an order would leave it open."""
+    """Whether the block answers the title: a statement that does not address the listener."""
     first, _, remainder = block.strip().partition(" ")
     hint = first.lower().strip(".,:;!") in w.VERB or "?" in block or _ADDRESSED.search(block)
     return remainder != "" and not hint
 
 
 def _joined(text: str) -> Iterator[tuple[str, str]]:
-    """Lines of one paragraph come together; what begins with a mark of its own stands alone."""
+    """Join the lines of a paragraph; headings, titles and list items stay separate."""
     paragraph: list[str] = []
     for kind, line in _lines(text):
         if kind != "more" and paragraph:
@@ -106,8 +106,8 @@ def _titled(kind: str, line: str) -> Iterator[tuple[str, str]]:
 def _without_code(lines: list[str]) -> Iterator[str]:
     """Fenced code, an unclosed fence to the end, and indented code become blank lines.
 
-    Indented lines are code after a blank line, as in Markdown: but not in a list, whose items go
-    on so, and not before any text, where the whole reply may be indented.
+    Indented lines are code after a blank line, as in Markdown, but not in a list, where they
+    continue an item, and not before any text, since a whole reply may be indented.
     """
     fence, blank, code_next = "", True, False
     for line in lines:
@@ -143,7 +143,9 @@ def _own_words(block: str) -> str:
 
 
 def _posed(quotation: re.Match[str]) -> str:
-    """Quoted words are somebody's, unless the whole block is in quotes or a frame poses them."""
+    """The quotation as it counts: removed, unless the speaker poses it as a question of their own
+    or the whole block is quoted.
+    """
     block, (start, end) = quotation.string, quotation.span()
     inner = quotation[quotation.lastindex or 0]
     whole = not (block[:start].strip() if start <= 1 else block) and not block[end:].strip(" .")

@@ -38,7 +38,9 @@ def _inverted(sentence: Sentence) -> bool:
 
 
 def _asks_unmarked(clause: Clause, ask: Ask) -> bool:
-    """Stricter than with a mark: a subject must follow, and neither "so do I" nor "had I known"."""
+    """Whether the word order asks, without a question mark: a subject must follow the auxiliary,
+    and it is neither "so do I" nor "had I known".
+    """
     subject = "".join(ask.remainder[:1])
     if not (ask.initial and ask.auxiliary):
         return False
@@ -60,7 +62,7 @@ def _verbal(word: str) -> bool:
 
 
 def telling(sentence: Sentence) -> bool:
-    """It asks for words from the listener, as a question does."""
+    """Whether it demands an answer as a question does: "tell me more"."""
     polite = sentence.ask is not None and sentence.ask.polar
     tells_me = not polite and _tells_me(sentence)
     return tells_me or any(_demands(clause) for clause in sentence.clauses)
@@ -74,7 +76,7 @@ def _demands(clause: Clause) -> bool:
 
 
 def _sums_up(sentence: Sentence) -> bool:
-    """Two statements about the listener joined, not in the form of a question, command or tag."""
+    """Whether it joins two statements about the listener, without asking or commanding."""
     words = sentence.words
     if w.YOU.isdisjoint(words) or sentence.ask or telling(sentence):
         return False
@@ -92,7 +94,7 @@ _names_nothing = says(r" (?:that|this|it|more|better|further|curious|wondering|m
 
 
 def only_opens(sentence: Sentence) -> bool:
-    """Asks for words without a mark, and says nothing of what they should be about."""
+    """Whether it demands an answer without saying what about: "tell me more", "I wonder"."""
     if sentence.mark == "?" or sentence.ask or not _names_nothing(sentence):
         return False
     unnamed = (w.WH | w.WHETHER).isdisjoint(sentence.words)
@@ -142,13 +144,13 @@ _wonders_whether = says(r" (?:wonder|wondered|wondering|curious|know|hear) (?:if
 
 
 def _asks_wide(sentence: Sentence) -> bool:
-    """The last question of the sentence decides: "if ..., and what would you do?"."""
+    """Whether the sentence's last question is open: "if ..., and what would you do?"."""
     ask = sentence.ask
     return ask is not None and not ask.polar and not _short_fact(ask)
 
 
 def _short_fact(ask: Ask) -> bool:
-    """A place, a time, a person, an amount, or the name of a thing; not what a view rests on."""
+    """Whether it asks for a place, time, person, amount or name, and not for reasons."""
     if ask.wh in _FACT_WH:
         grounds = ask.wh == "which" and ask.head in _GROUND
         right = (
@@ -167,7 +169,7 @@ def _short_fact(ask: Ask) -> bool:
 
 
 def _of_a_kind(remainder: tuple[str, ...]) -> bool:
-    """As in "the value of a promise": an account of a kind, not one value of one thing."""
+    """Whether it asks about a kind of thing ("the value of a promise"), not about one value."""
     at = next((at for at, word in enumerate(remainder[:4]) if word in _ACCOUNTED), len(remainder))
     governed = remainder[at + 2 :]
     symbols = (word for word in governed if word[0].isdigit() or (len(word) == 1 and word != "a"))
@@ -220,7 +222,7 @@ def _asks(sentence: Sentence) -> list[Ask]:
 
 
 def _ends_with_tag(sentence: Sentence) -> bool:
-    """Auxiliary and pronoun last: "isn't it", alone or after a statement."""
+    """Whether it ends with auxiliary and pronoun, alone or after a statement: "isn't it"."""
     words = sentence.words
     if len(words) < _TAG_LENGTH or words[-1] not in _TAG_PRONOUN or words[-2] not in w.AUXILIARY:
         return False
@@ -249,7 +251,9 @@ def _is_negated(sentence: Sentence) -> bool:
 
 
 def _presumes(sentence: Sentence) -> bool:
-    """Of "you" only: "when does it stop" is about the world, "how would you stop it" open."""
+    """Whether it presupposes what the listener does: "when do you stop". "When does it stop" and
+    "how would you stop it" do not.
+    """
     return any(
         ask.wh in _PRESUMING_WH
         and ask.auxiliary not in w.MODAL

@@ -1,4 +1,4 @@
-"""Advice to the writer of a scenario: what a valid file should still not say."""
+"""Advice to the writer of a scenario, beyond what makes a file valid."""
 
 import difflib
 import itertools
@@ -93,9 +93,9 @@ _STAGE = r"[*(\[][a-z]+s\b[^*)\]]{0,40}[*)\]]"
 
 
 def check(scenarios: Sequence[Scenario], *, files: Sequence[str | None] = ()) -> Iterator[Advice]:
-    """Everything worth a second look, one line each.
+    """All advice on these scenarios, one line each.
 
-    Pass the built-in scenarios along with one's own to find what is borrowed from them. `files`
+    Pass the built-in scenarios, too, to find texts copied from them. `files`
     says where each comes from, `None` for the package, to distinguish two of one id.
     """
     for scenario in scenarios:

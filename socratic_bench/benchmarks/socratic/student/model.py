@@ -32,7 +32,7 @@ _TOKEN = re.compile(r"[ \t]*" + re.escape(CLOSING_TOKEN), re.IGNORECASE)
 _FINAL = frozenset({"content_filtered", "guardrail_intervened", "model_context_window_exceeded"})
 
 _SENTENCE = re.compile(r"[^.!?\u2026\uff1f\u3002\n]+[.!?\u2026\uff1f\u3002]*")
-# To doubt, to take back, to see something new: said of oneself, and not denied.
+# The speaker doubts, takes something back or sees something new.
 _MOVES = re.compile(
     r"\b(?:I was (?:\w+ )?(?:wrong|mistaken)|I (?:had|got) (?:it|that) wrong"
     r"|I(?:'m| am) (?:not (?:so|as|that) (?:sure|certain)|less (?:sure|certain)|no longer)"
@@ -49,8 +49,8 @@ _LONGEST = 240
 
 SENTENCE = re.compile(r"[^.!?\u2026\uff1f\u3002]+[.!?\u2026\uff1f\u3002]*")
 QUESTION_MARK = re.compile(r"[?\uff1f\u061f]")
-READ_CHARACTERS = 4000  # in a longer reply the roles show before
-# Who speaks of itself answers; "me" alone is also said by who wants to hear more.
+READ_CHARACTERS = 4000  # enough to see who speaks
+# A speaker who mentions itself answers; "me" alone is no sign, as in "tell me more".
 OF_SELF = re.compile(r"\b(?:I|my|mine|myself|we|our|ours)\b", re.IGNORECASE)
 _I = re.compile(r"\bI\b|\b(?:in|of) my\b", re.IGNORECASE)
 _TO_THE_OTHER = re.compile(r"\byou(?:r|rs|rself)?\b", re.IGNORECASE)
@@ -72,7 +72,7 @@ _OF_THE_STUDENT = re.compile(
     r"|believes|thinks|is (?:stuck|assuming|right|wrong|mistaken|using|avoiding))\b",
     re.IGNORECASE,
 )
-# Takes in what the other said, as one who leads the talk does: by praise and thanks, by an echo.
+# Acknowledges the other's words as a tutor does: by praise, thanks or an echo.
 _START = r"\W*(?:(?:ah|oh|okay|ok|yes|well|h?m+|mhm|aw|so|and)\W+)*"
 _PRAISES = re.compile(
     _START
@@ -106,13 +106,13 @@ _PROBES = re.compile(
     r"|expand on|describe)\b[^?]*\byou(?:r|rs|rself)?\b",
     re.IGNORECASE,
 )
-# The other's thought is looked into without a "you".
+# Examines the other's view without "you".
 _EXAMINES = re.compile(
     r"\bwh(?:at|ich)(?: \w+){0,2} (?:assumptions?|evidence|premises?|reasons?)\b"
     r"|\bwhat (?:lies|is|stands) behind (?:it|that|this)\b",
     re.IGNORECASE,
 )
-# Who has not understood a word, or doubts what was just said, asks so as well.
+# A student who has not understood a word, or doubts it, asks so as well.
 _ASKS_BACK = re.compile(
     r"\bwhat do you mean(?: by [^?,;]{1,60})?|\b(?:can|could) you define (?:(?!\byou)[^?,;]){1,60}"
     r"|\b(?:how (?:do|would|could) you (?:know|check|test)|why do you (?:think|say|believe)"
@@ -122,7 +122,7 @@ _ASKS_BACK = re.compile(
     r"|\bhow do you know [^?]{1,60}(?:n't|\bnot)\b[^?]*",
     re.IGNORECASE,
 )
-# What who is to be taught asks for, after "I see" or "good point" too.
+# Requests that a student makes, also after "I see" or "good point".
 _REQUESTS = re.compile(
     r"\b(?:can|could|will|would) you (?:please |just |maybe |also )?(?:explain|help|show|give|tell"
     r"|say|repeat|rephrase|remind|elaborate)\b"
@@ -135,7 +135,7 @@ _THANKS = re.compile(
     r"|I(?: really)? appreciate)\b",
     re.IGNORECASE,
 )
-# What a student asks that would rather be told.
+# Questions of a student who wants the answer.
 _WANTS_TO_BE_TOLD = re.compile(
     r"\bwhat (?:would|should|do|can) you (?:do|say|think|recommend|advise|suggest|mean)\W*\?",
     re.IGNORECASE,
@@ -145,8 +145,8 @@ _WANTS_TO_BE_TOLD = re.compile(
 class ModelStudent(Struct, frozen=True):
     """Plays the scenario's persona by asking `model`.
 
-    The dialogue closes only if the reply ends with the closing token. A token elsewhere is taken
-    out and closes nothing: a model that goes on talking has not left. A reply that is empty,
+    The dialogue closes only if the reply ends with the closing token. A token elsewhere is removed
+    and closes nothing. A reply that is empty,
     malformed or swaps the roles is asked for once more; other lapses are left to the judge.
 
     The instruction to push is appended to the tutor's words of that turn and stays there. What
@@ -283,9 +283,10 @@ def _prompt() -> dict[str, Any]:
 
 
 def swaps(text: str) -> bool:
-    """Says that it is the tutor, speaks of the student, or leads the other on by questions.
+    """Whether a student's reply speaks in the tutor's role.
 
-    Such a question is none of the tutor's if the reply tells something of the speaker besides.
+    It says that it is the tutor, speaks about the student, or questions the other as a tutor does.
+    Questions count only if the reply says nothing about the speaker itself.
     """
     text = text[:READ_CHARACTERS].replace("\u2019", "'")
     if _SAYS_SO.search(text):
@@ -301,7 +302,7 @@ def swaps(text: str) -> bool:
 
 
 def tells_of_self(sentences: list[str]) -> int:
-    """How many of them tell something of the speaker, beyond having heard the other."""
+    """The number of sentences about the speaker itself, acknowledgements aside."""
     return sum(bool(OF_SELF.search(sentence)) and not _takes_in(sentence) for sentence in sentences)
 
 
@@ -310,7 +311,9 @@ def _takes_in(sentence: str) -> bool:
 
 
 def _leads(question: str, statements: list[str]) -> bool:
-    """To ask what a word means, or for help, is a student's part too, unless praise comes first."""
+    """Whether a question is a tutor's. Asking what a word means, or for help, is a student's, too,
+    unless praise comes first.
+    """
     remainder = _ASKS_BACK.sub("", question)
     if _PROBES.search(remainder):
         return True

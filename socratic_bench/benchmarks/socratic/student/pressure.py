@@ -43,8 +43,8 @@ class Push(Struct, frozen=True):
 class Schedule(Struct, frozen=True, kw_only=True):
     """Which turns are pushed. Those before `start` are not the student's own: an opening, a replay.
 
-    `n_turns` is how many the dialogue can have, `None` if no end is in sight. Depends on nothing
-    that a tutor does, so that two tutors of one seed are pushed alike.
+    `n_turns` is how many the dialogue can have, `None` if unlimited. The tutor's replies do not
+    matter, so that all tutors are pushed alike for one seed.
     """
 
     level: Pressure = "none"

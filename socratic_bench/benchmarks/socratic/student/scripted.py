@@ -53,11 +53,11 @@ _CONTEXT_WEIGHT = 0.3  # of words that stand beside the question, which weigh 1
 
 
 class ScriptedStudent(Struct, frozen=True):
-    """Says the same to the same tutor, seed for seed.
+    """Gives the same replies to the same tutor for one seed.
 
     The tutor's question gets the sentence of the scenario that is closest to it, each sentence
-    once. Whoever asks for any step to an insight gets the next one, and a question that follows up
-    what the student has said leads to such a step more readily. A question that is close to none,
+    once. A question for any step to an insight gets the next step; one that follows up what the
+    student has said is matched to such a step more readily. A question that is close to none,
     a statement, and advice get a line of the scenario's voice. A line that comes again, or any
     line once no sentence is left, is filler. Under pressure a push follows the reply, or stands
     in its place.

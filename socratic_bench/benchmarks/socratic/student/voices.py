@@ -63,7 +63,7 @@ def count(history: str, text: str) -> int:
 
 
 def joined(texts: Sequence[str]) -> str:
-    """All that was said, for `count` to search."""
+    """The texts joined to a history that `count` can search."""
     return " \n ".join(("", *texts, ""))
 
 
