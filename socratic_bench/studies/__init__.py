@@ -1,1 +1,1 @@
-"""What many runs say together."""
+"""Studies of many runs: sweeps, comparisons, new verdicts, calibration, reports."""

@@ -1,1 +1,1 @@
-"""Many runs as one: a grid of cells, each an ordinary run, over services that they share."""
+"""A sweep: a grid of cells, each an ordinary run, over shared services."""

@@ -1,4 +1,4 @@
-"""How far a sweep is: counted from many threads, read by whoever shows it."""
+"""Plays the cells of a sweep: many runs at once over shared services, and the progress of all."""
 
 import threading
 from collections import Counter, deque
@@ -27,7 +27,7 @@ from socratic_bench.studies.rows import judge_variances
 from socratic_bench.studies.sweep.grid import Cell, Grid
 from socratic_bench.types import EndReason
 
-# Calls a second, and the time that is left, are told by what was done in so many seconds.
+# The calls a second, and the remaining time, are measured over so many seconds.
 LATELY_S = 60.0
 
 
@@ -86,12 +86,12 @@ class SweepState:
             self._count(row.model, n_calls=used.calls, n_tokens=n_tokens)
             self._n_before += 1
 
-    def began(self, model: str) -> None:
+    def on_begin(self, model: str) -> None:
         """A cell of a model is being played."""
         with self._lock:
             self._count(model, n_running=1)
 
-    def answered(self, model: str, n_tokens: int) -> None:
+    def on_answer(self, model: str, n_tokens: int) -> None:
         """A call of a cell of that model was answered, by whatever model."""
         with self._lock:
             self._count(model, n_calls=1, n_tokens=n_tokens)
@@ -99,17 +99,17 @@ class SweepState:
             self._calls.append(now_s)
             self._forget(now_s)
 
-    def again(self, row: CellRow) -> None:
+    def on_retry(self, row: CellRow) -> None:
         """A cell that failed is to be played further."""
         with self._lock:
             self._count(row.model, n_failed=-1)
 
-    def left(self, model: str) -> None:
+    def on_abandon(self, model: str) -> None:
         """A cell was given up for now: it counts as never begun."""
         with self._lock:
             self._count(model, n_running=-1)
 
-    def ended(self, row: CellRow) -> None:
+    def on_end(self, row: CellRow) -> None:
         """A cell is played, or cannot be."""
         with self._lock:
             self._count(row.model, n_running=-1)
@@ -165,9 +165,7 @@ class SweepDisplay(Protocol):
     def end(self) -> None: ...
 
 
-# Which cell comes next, and what becomes of the sweep as cells end.
-
-# What ends one run so would end all others, too.
+# A run that ends for these reasons ends the whole sweep, since all others would end so, too.
 FATAL: frozenset[EndReason] = frozenset({"credentials", "artifacts", "internal", "usage"})
 
 
@@ -184,15 +182,15 @@ class CellJob(Struct, frozen=True, kw_only=True):
 class CellListener(Protocol):
     """Hears of cells from whichever thread plays them."""
 
-    def answered(self, job: CellJob, n_tokens: int) -> None:
+    def on_answer(self, job: CellJob, n_tokens: int) -> None:
         """A call of its run was answered."""
         ...
 
-    def ended(self, job: CellJob, row: CellRow) -> None:
+    def on_end(self, job: CellJob, row: CellRow) -> None:
         """Its run is over, well or badly."""
         ...
 
-    def left(self, job: CellJob, error: BenchError | None) -> None:
+    def on_abandon(self, job: CellJob, error: BenchError | None) -> None:
         """Its run could go on, but was ended by this."""
         ...
 
@@ -233,31 +231,28 @@ class SweepControl:
             if self.error or not self._waiting:
                 return None
             job = self._waiting.popleft()
-        self._state.began(job.cell.model)
+        self._state.on_begin(job.cell.model)
         return job
 
-    def answered(self, job: CellJob, n_tokens: int) -> None:
+    def on_answer(self, job: CellJob, n_tokens: int) -> None:
         """See `CellListener`."""
-        self._state.answered(job.cell.model, n_tokens)
+        self._state.on_answer(job.cell.model, n_tokens)
 
-    def ended(self, job: CellJob, row: CellRow) -> None:
+    def on_end(self, job: CellJob, row: CellRow) -> None:
         """See `CellListener`."""
         del job
-        self._state.ended(row)
+        self._state.on_end(row)
         self._keep(row)
 
-    def left(self, job: CellJob, error: BenchError | None) -> None:
+    def on_abandon(self, job: CellJob, error: BenchError | None) -> None:
         """See `CellListener`."""
-        self._state.left(job.cell.model)
+        self._state.on_abandon(job.cell.model)
         if error is None:
             return
         if error.end_reason in FATAL:
             self._token.end(error)
         elif error.end_reason == "budget":
             self._spent = self._spent or error
-
-
-# One row of a sweep's index, from the document of a cell's run: just printed, or stored.
 
 
 def row_of_result(cell: Cell, result: RunResult, benchmark: Benchmark) -> CellRow:
@@ -315,13 +310,11 @@ def _row(
     )
 
 
-# Keys that a run's document has, too.
+# Keys of a row that a run's document has, too.
 _SAME = ("run_id", "seed", "status", "end_reason", "n_turns", "error")
 
 
-# Plays cells: many runs at once over services that they share, each with an end of its own.
-
-# How a run ends that a sweep which goes on plays further.
+# A run that ends for these reasons is resumed with the sweep.
 UNDER_WAY: frozenset[EndReason] = frozenset(
     {"interrupted", "deadline", "budget", "credentials", "artifacts"}
 )
@@ -361,21 +354,21 @@ class SweepEngine(Struct, frozen=True, kw_only=True):
         try:
             result = self._performed(job, cancel_token)
         except BenchError as error:
-            self.listener.left(job, error)
+            self.listener.on_abandon(job, error)
         except Exception as defect:  # noqa: BLE001 -- the boundary: other cells are reported
-            self.listener.left(job, InternalError.of(defect))
+            self.listener.on_abandon(job, InternalError.of(defect))
         else:
             self._hand_in(job, result)
 
     def _hand_in(self, job: CellJob, result: RunResult) -> None:
         ended_by = result.error and without_resume_hints(result.error)
         if result.end_reason in UNDER_WAY:
-            self.listener.left(job, ended_by)
+            self.listener.on_abandon(job, ended_by)
             return
         if ended_by:
             ended_by.call_settings(self.call)
         row = row_of_result(job.cell, replace(result, error=ended_by), self.benchmark)
-        self.listener.ended(job, row)
+        self.listener.on_end(job, row)
 
     def _performed(self, job: CellJob, cancel_token: CancelToken) -> RunResult:
         config = self.grid.config(job.cell)
@@ -413,6 +406,6 @@ class _CallListener(Listener):
         if isinstance(event, CallAnswered):
             usage = event.completion.usage
             n_tokens = usage.input_tokens + usage.output_tokens if usage else 0
-            self._listener.answered(self._job, n_tokens)
+            self._listener.on_answer(self._job, n_tokens)
         elif isinstance(event, CallBegan):
             self._called.set()

@@ -1,4 +1,4 @@
-"""What a forecast run comes to in numbers, which add up over the cells of a sweep."""
+"""The dry run of a sweep: its expected usage, cost and time, without a call of a model."""
 
 import heapq
 import time
@@ -189,20 +189,16 @@ def sum_usage(usages: Iterable[tuple[CallUsage, int]]) -> CallUsage:
 
 
 def sum_loads(kinds: Sequence[Kind], length: Length) -> dict[Place, Load]:
-    """What each model is sent by all cells."""
-    total_loads: dict[Place, Load] = {}
+    """The requests and tokens that each model is sent by all cells."""
+    totals: dict[Place, Load] = defaultdict(Load)
     for kind in kinds:
         for place, load in kind.by_length[length].loads.items():
-            so_far = total_loads.get(place, Load())
-            total_loads[place] = Load(
-                so_far.requests + load.requests * kind.n, so_far.tokens + load.tokens * kind.n
-            )
-    return total_loads
+            n_requests = totals[place].requests + load.requests * kind.n
+            totals[place] = Load(n_requests, totals[place].tokens + load.tokens * kind.n)
+    return dict(totals)
 
 
-# How long a sweep is expected to take: the longest of what its cells wait for.
-
-# What one process does, about: see docs/performance.md.
+# The calls a second that one process makes, about: see docs/performance.md.
 CALLS_PER_S = 200.0
 MINUTE_S = 60.0
 
@@ -267,9 +263,6 @@ class Timing(Struct, frozen=True, kw_only=True):
 def key(values: Mapping[str, Json]) -> str:
     """The same for cells that differ in their repeat alone."""
     return repr(sorted(values.items()))
-
-
-# The dry run of a sweep: what it would take, without a call of a model.
 
 
 def forecast_sweep(
@@ -482,10 +475,10 @@ class _SweepForecast:
 
 def _by_kind(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
     """The cells that differ in their repeat alone, in their order."""
-    cells_by_kind: dict[str, list[Cell]] = {}
+    by_kind: dict[str, list[Cell]] = defaultdict(list)
     for cell in cells:
-        cells_by_kind.setdefault(key(cell.values), []).append(cell)
-    return cells_by_kind
+        by_kind[key(cell.values)].append(cell)
+    return by_kind
 
 
 def _total_usd(length: Length, kinds: Sequence[Kind]) -> Usd:

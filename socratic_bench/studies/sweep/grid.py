@@ -19,7 +19,7 @@ OPENING = "prompt"
 KEY_DIGITS = 16
 SEED_BYTES = 4
 UNREADABLE = "unreadable"
-# What only says where and how fast cells are played, and what counts as passed: no part of them.
+# Settings of where and how fast cells are played, and of gates, are no part of a cell's identity.
 _APART = ("gates", "min_judge_coverage", "calibration")
 _APART_GROUPS = ("service", "output")
 

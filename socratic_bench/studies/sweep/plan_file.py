@@ -1,4 +1,4 @@
-"""What is said of keys and values of a plan."""
+"""Reads PLAN.toml: a sweep's flags as keys of a file, and settings of single models."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -76,8 +76,6 @@ def unknown_key(
     listed = f"there is {', '.join(keys)}." if place else "see the schema sweep_plan."
     return f"{place}{word}: unknown key; {listed}"
 
-
-# Reads the models of a plan: ids, or tables with what holds for one model alone.
 
 TARGETS = ("target_rpm", "target_tpm")
 # Settings of a run by their fields, and what a model's table calls them.
@@ -168,10 +166,8 @@ def _in_targets(place: str, values: Mapping[str, Json]) -> Iterator[str]:
             yield f"{place}, {name}: must be a whole number over 0, not {problem}."
 
 
-# Reads PLAN.toml: a sweep's flags as keys of a file, and settings of single models.
-
 KINDS = (RunConfig, SweepSettings)
-# What a plan says of itself, as documents do.
+# The keys by which a plan names its kind, as documents do.
 ABOUT = {"kind": "sweep_plan", "schema_version": 1}
 
 Words = str | list[str] | bool

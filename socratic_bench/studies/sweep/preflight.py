@@ -1,4 +1,4 @@
-"""Everything that is checked before the first cell is played, all mistakes at once."""
+"""Checks a sweep before its first cell, and its models and stores before or beside it."""
 
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -126,9 +126,6 @@ def _unused_targets(request: SweepRequest, called: Collection[str]) -> list[Prob
     ]
 
 
-# The models of a sweep for a look beforehand: each as some of its cells call it.
-
-
 def targets_of(
     request: SweepRequest, tested: Collection[str] | None = None
 ) -> list[doctor_calls.Target]:
@@ -160,11 +157,9 @@ def _with_limits(target: doctor_calls.Target, limits: Sequence[RateTarget]) -> d
     return replace(target, target_rpm=limit.requests_per_minute, target_tpm=limit.tokens_per_minute)
 
 
-# The doctor's look at the models and stores of a sweep: beside its first cells, or before them.
-
-# The first cells' first requests are sent meanwhile.
+# How long the first cells have to send their first requests.
 SENDING_S = 0.1
-# A look that is slower than all cells is waited for so long, and so long once it is told to end.
+# How long the sweep waits for checks that are slower than all cells, and for their end.
 PATIENCE_S = 5.0
 ENDING_S = 1.0
 

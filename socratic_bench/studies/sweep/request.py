@@ -1,4 +1,4 @@
-"""What a command line asks a sweep for: the settings that its runs share, and the axes."""
+"""The sweep that a command line asks for: settings that its runs share, axes, and prompts."""
 
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
@@ -24,7 +24,7 @@ from socratic_bench.studies.sweep.plan_file import NO_PLAN, TARGETS, PlanFile, l
 from socratic_bench.studies.sweep.settings import SweepSettings
 from socratic_bench.types import Json
 
-# Settings of a run by which one is found again: a sweep finds its runs by itself.
+# Settings that resume a single run: a sweep finds its runs by itself.
 NOT_OF_CELLS = ("resume", "resume-from")
 
 
@@ -236,8 +236,6 @@ def _problems_of_sweep(
     if settings.retry_failed and not settings.resume:
         yield Problem.of("{retry_failed} is given without {resume}.")
 
-
-# Reads a file of prompts: opening words, one run each.
 
 MAX_FILE_BYTES = 64 * 2**20
 MAX_PROMPTS = 100_000

@@ -1,4 +1,4 @@
-"""What earlier processes of a sweep have left to be played."""
+"""What earlier processes of a sweep have done: rows, cells to play, costs, last requests."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -138,8 +138,6 @@ def cells_to_play(
         or (row.status != "completed" and settings.retry_failed)
     ]
 
-
-# What cells that earlier processes began, and did not end, have cost so far.
 
 READERS = 16
 

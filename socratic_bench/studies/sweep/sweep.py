@@ -191,7 +191,7 @@ class _SweepProcess:
         state = SweepState(cells, rows.values(), self._token.monotonic_s)
         for cell in missing:
             if cell.key in rows:
-                state.again(rows.pop(cell.key))
+                state.on_retry(rows.pop(cell.key))
         begun_jobs = self._jobs(begun, grid, missing)
         jobs = begun_jobs[: self._settings.limit]
         self._display.begin(begun.sweep_id, state)
