@@ -47,12 +47,12 @@ def page() -> str:
 
 def _row(key: str, node: Mapping[str, Any], defs: Mapping[str, Any]) -> str:
     """A key, the types that it may have, what it means, the words or keys that it may hold."""
-    forms = [_target(one, defs) for one in node.get("anyOf", [node])]
+    forms = [_target(form, defs) for form in node.get("anyOf", [node])]
     types = dict.fromkeys(name for form in forms for name in _types(form))
     words = [word for form in forms for word in form.get("enum", ()) if isinstance(word, str)]
     keys = [name for form in forms for name in form.get("properties", ())]
     described = [node, *(form for form in forms)]
-    meaning = next((one["description"] for one in described if "description" in one), "")
+    meaning = next((form["description"] for form in described if "description" in form), "")
     meaning = meaning.rstrip(".").replace("|", "\\|")
     if key in LINKS:
         meaning = f"{meaning} ([more]({LINKS[key]}))".lstrip()

@@ -29,30 +29,34 @@ def main() -> None:
         for sentence, question in rng.sample([*examples(scenario)], PER_SCENARIO):
             similarity, best = closest(without(scenario, question), question)
             held_out.append((similarity, best == sentence))
-        others = [
+        foreign_questions = [
             question
             for other in scenarios
             if other is not scenario and other.language[:2] == scenario.language[:2]
             for _, question in examples(other)
         ]
-        foreign += [closest(scenario, question)[0] for question in rng.sample(others, PER_SCENARIO)]
+        foreign += [
+            closest(scenario, question)[0]
+            for question in rng.sample(foreign_questions, PER_SCENARIO)
+        ]
     print(
         "| threshold | own sentence | another sentence | no sentence | other scenario's answered |"
     )
     print("|---|---|---|---|---|")
     for threshold in THRESHOLDS:
         answered = [is_own for similarity, is_own in held_out if similarity >= threshold]
-        own = sum(answered) / len(held_out)
-        other = len(answered) / len(held_out) - own
+        own_share = sum(answered) / len(held_out)
+        other = len(answered) / len(held_out) - own_share
         wrong = sum(similarity >= threshold for similarity in foreign) / len(foreign)
-        print(f"| {threshold} | {own:.0%} | {other:.0%} | {1 - own - other:.0%} | {wrong:.0%} |")
+        shares = (own_share, other, 1 - own_share - other, wrong)
+        print(f"| {threshold} | {' | '.join(f'{share:.0%}' for share in shares)} |")
 
 
 def examples(scenario: Scenario) -> Iterator[tuple[str, str]]:
     """Each example question of a scenario, behind its sentence."""
     for group in groups(scenario).values():
-        for sentence, asked in zip(group.says, group.asked, strict=True):
-            yield from ((sentence, question) for question in questions_in(asked))
+        for sentence, questions in zip(group.says, group.asked, strict=True):
+            yield from ((sentence, question) for question in questions_in(questions))
 
 
 def without(scenario: Scenario, question: str) -> Scenario:
@@ -63,8 +67,8 @@ def without(scenario: Scenario, question: str) -> Scenario:
 
     return replace(
         scenario,
-        draws_out=tuple(replace(one, asked=cut(one.asked)) for one in scenario.draws_out),
-        moves=tuple(replace(one, asked=cut(one.asked)) for one in scenario.moves),
+        draws_out=tuple(replace(group, asked=cut(group.asked)) for group in scenario.draws_out),
+        moves=tuple(replace(group, asked=cut(group.asked)) for group in scenario.moves),
     )
 
 
