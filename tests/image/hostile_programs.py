@@ -1,6 +1,6 @@
-"""Programs that begin processes, executed where the kernel lets them. In a container alone.
+"""Executes programs that start processes, as the sandbox does. To be run in a container only.
 
-Prints what became of each, and every process that is left in the container after it.
+Prints each program's outcome, and every process left in the container after it.
 """
 
 import json
@@ -22,7 +22,7 @@ def f():
         time.sleep(0.01)
 """
 PROGRAMS = {
-    # The daemon's parents are gone, its session is its own, and it keeps all pipes open.
+    # Its parents have ended, it has its own session, and it keeps all pipes open.
     "daemon": DAEMON,
     "deaf": DAEMON.replace(
         "    while True:",
@@ -38,7 +38,7 @@ def f():
         except OSError:
             pass
 """,
-    # Whoever kills one comes too late: it has begun the next and ended.
+    # Each process starts the next and ends, so that killing one comes too late.
     "hops": """
 import os
 def f():
@@ -88,25 +88,25 @@ def f():
 
 
 def main() -> None:
-    found = {}
+    outcomes = {}
     limits = Limits(timeout_s=2, memory_bytes=2**28, refuses_calls=sys.argv[1:] == ["refused"])
     with sandbox(1, limits) as box:
         for name, code in PROGRAMS.items():
             (execution,) = box.execute(code, ["f()"])
             case = execution.cases[0] if execution.cases else None
-            found[name] = {
+            outcomes[name] = {
                 "outcome": execution.outcome,
                 "text": case and case.text,
                 "error": case and case.error,
                 "has_left": execution.n_left > 0,
-                "others": others(),
+                "processes": other_processes(),
             }
     time.sleep(0.1)
-    print(json.dumps({"found": found, "others": others()}))  # noqa: T201 -- what it is for
+    print(json.dumps({"programs": outcomes, "processes": other_processes()}))  # noqa: T201 -- its result
 
 
-def others() -> list[str]:
-    """All processes but this one and its server."""
+def other_processes() -> list[str]:
+    """All processes but this one and the sandbox's server."""
     here = os.getpid()
     left = []
     for entry in Path("/proc").iterdir():

@@ -1,4 +1,4 @@
-"""Programs that begin processes of their own: here alone, where a container bounds them."""
+"""Programs that start processes: tested only here, in a container with limits."""
 
 import json
 
@@ -11,14 +11,14 @@ from tests.test_dataset_verify import FAULTS, RIGHT, row
 pytestmark = pytest.mark.image
 
 CONFINED = (*HARDENED, "--network=none", "--init=false", "--cpus=1")
-# What root needs to become nobody, and to end what is nobody's.
-ROOT_S = ("--cap-add=SETUID", "--cap-add=SETGID", "--cap-add=KILL")
+# What root needs to become nobody, and to end nobody's processes.
+ROOT_CAPABILITIES = ("--cap-add=SETUID", "--cap-add=SETGID", "--cap-add=KILL")
 SCRIPT = "hostile_programs.py"
-USERS = {"own": ("--user=10001:10001",), "nobody": ("--user=0:0", *ROOT_S)}
+USERS = {"own": ("--user=10001:10001",), "nobody": ("--user=0:0", *ROOT_CAPABILITIES)}
 
 
-def executed(user, *words):
-    """What becomes of each of the script's programs."""
+def execute(user, *words):
+    """Run the script. Return each program's outcome, and the processes left at the end."""
     volume = f"--volume={REPOSITORY / 'tests/image' / SCRIPT}:/{SCRIPT}:ro"
     options = (*CONFINED, *USERS[user], volume, "--entrypoint=python")
     done = run("-B", f"/{SCRIPT}", *words, options=options)
@@ -27,32 +27,36 @@ def executed(user, *words):
 
 
 @pytest.mark.parametrize("user", USERS)
-def test_what_programs_leave_is_killed_even_where_the_kernel_refuses_nothing(user):
-    told = executed(user)
-    found = told["found"]
+def test_processes_that_programs_leave_are_killed_where_the_kernel_allows_them(user):
+    result = execute(user)
+    programs = result["programs"]
 
-    assert {name: one["others"] for name, one in found.items()} == {name: [] for name in found}
-    assert told["others"] == []
+    assert {name: program["processes"] for name, program in programs.items()} == {
+        name: [] for name in programs
+    }
+    assert result["processes"] == []
     for name in ("daemon", "deaf", "waits"):
-        assert (found[name]["outcome"], found[name]["text"]) == ("ok", "5"), name
-        assert found[name]["has_left"], name
-    assert found["bomb"]["outcome"] == "timeout"
-    assert found["hops"]["outcome"] == found["forges"]["outcome"] == "no_result"
-    assert found["calm"]["text"] == "5"
+        assert (programs[name]["outcome"], programs[name]["text"]) == ("ok", "5"), name
+        assert programs[name]["has_left"], name
+    assert programs["bomb"]["outcome"] == "timeout"
+    assert programs["hops"]["outcome"] == programs["forges"]["outcome"] == "no_result"
+    assert programs["calm"]["text"] == "5"
 
 
 @pytest.mark.parametrize("user", USERS)
 def test_the_kernel_refuses_processes(user):
-    found = executed(user, "refused")["found"]
+    programs = execute(user, "refused")["programs"]
 
     for name in ("daemon", "deaf", "waits", "hops", "kills"):
-        assert (found[name]["outcome"], found[name]["error"]) == ("ok", "PermissionError"), name
-    assert not any(one["has_left"] or one["others"] for one in found.values())
-    assert found["threads"]["text"] == found["calm"]["text"] == "5"
+        assert (programs[name]["outcome"], programs[name]["error"]) == ("ok", "PermissionError"), (
+            name
+        )
+    assert not any(program["has_left"] or program["processes"] for program in programs.values())
+    assert programs["threads"]["text"] == programs["calm"]["text"] == "5"
 
 
 @pytest.mark.parametrize("user", USERS)
-def test_hostile_rows_are_told_and_nothing_else_happens(user, tmp_path):
+def test_hostile_rows_are_reported_and_do_no_harm(user, tmp_path):
     begins = [
         row(f"{name}-begins", body, head="import os")
         for name, body in {
@@ -60,7 +64,9 @@ def test_hostile_rows_are_told_and_nothing_else_happens(user, tmp_path):
             "system": "    return x + os.system('sleep 100 &')",
         }.items()
     ]
-    place = written(tmp_path / "rows.jsonl", *(one for one, _ in FAULTS.values()), *RIGHT, *begins)
+    place = written(
+        tmp_path / "rows.jsonl", *(faulty for faulty, _ in FAULTS.values()), *RIGHT, *begins
+    )
     options = (*CONFINED, *USERS[user], f"--volume={place}:/work/rows.jsonl:ro")
     done = run("dataset", "verify", "rows.jsonl", "--timeout=2", "--runs=2", options=options)
     document = done.document
@@ -68,11 +74,14 @@ def test_hostile_rows_are_told_and_nothing_else_happens(user, tmp_path):
     assert done.code == 2, done.stderr
     assert document["isolation"].pop("hides_files") in (True, False)  # as the host's kernel can
     assert document["isolation"] == {"user": user, "refuses_calls": True, "network_open": False}
-    faults = {one["id"]: [each["fault"] for each in one["findings"]] for one in document["rows"]}
+    faults = {
+        result["id"]: [finding["fault"] for finding in result["findings"]]
+        for result in document["rows"]
+    }
     assert {name: faults[name] for name in FAULTS} == {
         name: [fault] for name, (_, fault) in FAULTS.items()
     }
-    assert [one["id"] for one in RIGHT if faults[one["id"]]] == []
+    assert [right["id"] for right in RIGHT if faults[right["id"]]] == []
     assert faults["fork-begins"] == ["error"]
     assert faults["system-begins"][0] in ("error", "wrong_output")
     assert "the network was open" not in done.stderr
