@@ -72,12 +72,12 @@ def cost(study: Study) -> Section | None:
         model: (mean_usd(runs, f"cost.{tested}"), mean_usd(runs), study.mean(study.primary, runs))
         for model, runs in study.runs.items()
     }
-    tutor_costs = {
+    model_costs = {
         model: (tested_usd, score)
         for model, (tested_usd, _, score) in cost_and_score.items()
         if tested_usd is not None and score
     }
-    if not tutor_costs:
+    if not model_costs:
         return None
     metric = study.primary
     data = [
@@ -89,7 +89,7 @@ def cost(study: Study) -> Section | None:
             **side("y", score),
             "tip": f"{model}: {usd(tested_usd)} USD a run, {metric.title} {interval_text(score)}",
         }
-        for model, (tested_usd, score) in tutor_costs.items()
+        for model, (tested_usd, score) in model_costs.items()
     ]
     places = places_of(metric)
     rows = [
