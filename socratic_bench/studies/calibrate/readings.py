@@ -316,14 +316,14 @@ def read_runs(
                 validate_run(document, benchmark_of(document, source.name), source.name)
                 if judging:
                     document = with_judging(judging, source, document, region)
-                run = _judged_run(document, source.name)
+                run = _parse_run(document, source.name)
                 runs_by_id.setdefault(run.run_id, run)
     if mistakes.sentences:
         raise mistakes.error()
     return [*runs_by_id.values()]
 
 
-def _judged_run(document: Mapping[str, Any], name: str) -> JudgedRun:
+def _parse_run(document: Mapping[str, Any], name: str) -> JudgedRun:
     try:
         run = convert(document, _Run)
     except msgspec.ValidationError as error:

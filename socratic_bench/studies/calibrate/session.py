@@ -60,7 +60,7 @@ class LabelFile:
             (label.run_id, label.turn): label for label in labels if label.labeller == labeller
         }
 
-    def check_begun(self, labels: Sequence[Label]) -> None:
+    def check_earlier(self, labels: Sequence[Label]) -> None:
         """Raises `UsageError` if the person's earlier labels are of other turns than these."""
         probabilities = {(label.run_id, label.turn): label.probability for label in labels}
         if any(probabilities.get(place) != label.probability for place, label in self._own.items()):
@@ -229,7 +229,7 @@ def prepare_labelling(request: LabellingRequest, region: Callable[[], str]) -> L
     rubric = _rubric(runs, request.rubric)
     turns = [_empty_label(sampled, request.labeller) for sampled in _sample(runs, request)]
     file = LabelFile(Path(request.file), request.labeller)
-    file.check_begun(turns)
+    file.check_earlier(turns)
     return Labelling(
         request=request,
         session=Session(turns, rubric, file),

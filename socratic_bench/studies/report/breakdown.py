@@ -60,7 +60,7 @@ def _of_kind(study: Study, kind: TurnKind) -> Section | None:
             titles[name], model, mean, f"{interval_text(mean, 1)}, {mean.n} turns", panel=model
         )
         for (model, name), mean in means.items()
-        if mean and model in study.shown_models
+        if mean and model in study.panel_models
     ]
     rows = [
         [titles[name], *(interval_text(means[model, name], 1) for model in study.ranked)]
@@ -114,7 +114,7 @@ def events(study: Study) -> Section | None:
     data = [
         chart_point(spaced(name), model, rate, f"{share_text(rate)} of turns", panel=model)
         for (model, name), rate in rates.items()
-        if rate and model in study.shown_models
+        if rate and model in study.panel_models
     ]
     rows = [
         [model, spaced(name), share_text(rates[model, name]), *_first_seen(firsts[model, name])]
@@ -237,7 +237,7 @@ def failures(study: Study) -> Section:
     """Runs, turns and replies that failed, which no mean includes. It is shown even if nothing
     failed.
     """
-    rows = [*_failed_cells(study), *_failed_turns(study)]
+    rows = [*_cell_failures(study), *_turn_failures(study)]
     if not rows:
         sentence = "Nothing failed: all was played to its end, answered and judged."
         return Section(name="failures", title="Failures", paragraphs=[sentence])
@@ -250,13 +250,13 @@ def failures(study: Study) -> Section:
     )
 
 
-def _failed_cells(study: Study) -> Iterator[list[str]]:
+def _cell_failures(study: Study) -> Iterator[list[str]]:
     counts = Counter((row.model, row.code or row.end_reason) for row in study.rows.failed)
     for (model, kind), n in sorted(counts.items()):
         yield [model, "run not complete", spaced(kind), f"{n:,}"]
 
 
-def _failed_turns(study: Study) -> Iterator[list[str]]:
+def _turn_failures(study: Study) -> Iterator[list[str]]:
     for model, runs in study.runs.items():
         for what, counts in _failure_counts(runs).items():
             for kind, n in sorted(counts.items()):

@@ -130,7 +130,7 @@ def _figure(study: Study, title: str, value: Callable[[RunRow], str | None]) -> 
     data = [
         chart_point(setting, model, mean, interval_text(mean, places_of(metric)), panel=model)
         for model, setting, runs in cells
-        if model in study.shown_models and (mean := study.mean(metric, runs))
+        if model in study.panel_models and (mean := study.mean(metric, runs))
     ]
     titles = ("Runs", metric.title, "Last byte, s, p50", "p99")
     name = title.lower().replace(" ", "-")

@@ -171,7 +171,7 @@ def _figure(study: Study, percentiles: _PercentilesByTitle, spec: _ChartSpec) ->
             description=f"For each model, the median of {spec.title.lower()}, with a line to the "
             "99th percentile. The table has the figures.",
             specs=intervals(
-                [*_points(study, percentiles, spec)], study.shown_models, spec.unit, {"zero": True}
+                [*_points(study, percentiles, spec)], study.panel_models, spec.unit, {"zero": True}
             ),
         ),
     )
@@ -191,7 +191,7 @@ def _points(
     for title in spec.readings:
         name, _, unit = title.partition(", ")
         panel = {"panel": name} if len(spec.readings) > 1 else {}
-        for model in study.shown_models:
+        for model in study.panel_models:
             point_percentiles = percentiles[model, title]
             if point_percentiles:
                 texts = zip(_QUANTILES, _percentile_cells(point_percentiles, spec), strict=True)

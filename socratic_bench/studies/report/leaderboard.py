@@ -66,7 +66,7 @@ def board(study: Study, endurances: Mapping[str, Endurance]) -> Section:
         [
             model,
             ranks[model],
-            *([_turns_held(endurances.get(model))] if endurances else []),
+            *([_endurance_cell(endurances.get(model))] if endurances else []),
             *(interval_text(study.mean(metric, runs), places_of(metric)) for metric in metrics),
             f"{len(runs):,}",
             usd(mean_usd(runs)),
@@ -104,7 +104,7 @@ def _ranks(study: Study) -> dict[str, str]:
     return rank_by_model
 
 
-def _turns_held(endurance: Endurance | None) -> str:
+def _endurance_cell(endurance: Endurance | None) -> str:
     if endurance is None:
         return UNKNOWN
     text, estimate = number(endurance.turns_held.mean, 1), endurance.turns_held
@@ -318,7 +318,7 @@ def _group_chart(study: Study, group: MetricGroup, metrics: Sequence[MetricInfo]
             panel=_title_with_maximum(metric),
         )
         for metric in metrics
-        for model in study.shown_models
+        for model in study.panel_models
         if (mean := study.mean(metric, study.runs[model]))
     ]
     is_share = all((metric.low, metric.high) == (0, 1) for metric in metrics)

@@ -75,7 +75,7 @@ def read_rows(
     return Rows(
         benchmark=stored.benchmark,
         runs=[_with_calibration(run, calibrations) if calibrations else run for run in runs],
-        failed=[_failed_row(cell.row) for cell in stored.failed],
+        failed=[_failure_row(cell.row) for cell in stored.failed],
     )
 
 
@@ -93,7 +93,7 @@ def _with_calibration(run: RunRow, calibrations: Sequence[StoredCalibration]) ->
     return replace(run, document={**run.document, "judge": {**judge, "calibration": status}})
 
 
-def _failed_row(row: CellRow) -> FailedRow:
+def _failure_row(row: CellRow) -> FailedRow:
     return FailedRow(
         run_id=row.run_id,
         model=row.model,

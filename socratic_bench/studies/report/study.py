@@ -66,7 +66,7 @@ class Study:
         self._design = design_of(rows.runs, METHOD)
 
     @property
-    def shown_models(self) -> list[str]:
+    def panel_models(self) -> list[str]:
         """The best models, which have a panel in charts with one panel per model."""
         return self.ranked[:MOST_PANELS]
 

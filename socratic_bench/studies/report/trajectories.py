@@ -38,7 +38,7 @@ def by_turn(study: Study) -> Section | None:
             **mean.chart_values,
             "tip": f"Turn {turn}: {interval_text(mean)}, {mean.n} judged",
         }
-        for model in study.shown_models
+        for model in study.panel_models
         for turn, mean in means[model].items()
     ]
     rows = [
@@ -58,10 +58,10 @@ def by_turn(study: Study) -> Section | None:
                     name="turns",
                     title=f"Mean score by turn{study.models_note}",
                     description="A panel for each model: its mean score over the turns with a band "
-                    f"of 95 %{behind_words(study.shown_models)}. The table has the figures.",
+                    f"of 95 %{behind_words(study.panel_models)}. The table has the figures.",
                     specs=over_turns(
                         data,
-                        study.shown_models,
+                        study.panel_models,
                         "Score",
                         extent(metric.low, metric.high),
                         steps=False,
@@ -88,7 +88,7 @@ def survival(study: Study, endurances: Mapping[str, Endurance]) -> Section | Non
         return None
     event, models = (
         study.views.breaks,
-        [model for model in study.shown_models if model in endurances],
+        [model for model in study.panel_models if model in endurances],
     )
     data = [
         {
@@ -220,7 +220,7 @@ def single_and_many(study: Study) -> Section | None:
         return None
     data = [
         chart_point(row, model, mean, interval_text(mean, 1), panel=model)
-        for model in study.shown_models
+        for model in study.panel_models
         for row, mean in zip((FIRST, LATER), known_means.get(model, ()), strict=False)
     ]
     rows = [
