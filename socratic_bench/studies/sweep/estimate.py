@@ -46,7 +46,6 @@ from socratic_bench.types import EndReason, Json, Role
 
 FLEX = "flex"
 TOTAL = "total"
-
 Usd = float | None  # `None`: a price is not known
 Place = tuple[str, str | None]  # a model, and its region
 
@@ -179,10 +178,9 @@ def sum_usage(usages: Iterable[tuple[CallUsage, int]]) -> CallUsage:
     pairs = [*usages]
 
     def total(name: str) -> int | None:
-        numbers: list[int | None] = [getattr(usage, name) for usage, _ in pairs]
-        if None in numbers:
-            return None
-        return sum((number or 0) * n for number, (_, n) in zip(numbers, pairs, strict=True))
+        numbers = [(getattr(usage, name), n) for usage, n in pairs]
+        known = [number * n for number, n in numbers if number is not None]
+        return sum(known) if len(known) == len(numbers) else None
 
     tokens = {name: total(name) for name in CallUsage.__struct_fields__ if name != "calls"}
     return CallUsage(calls=sum(usage.calls * n for usage, n in pairs), **tokens)
@@ -382,7 +380,7 @@ class _SweepForecast:
             deadline=deadline,
             refused=refused,
             stand_in=any(kind.likely.is_stand_in for kind in kinds),
-            prices=_sources(kinds),
+            prices=[*dict.fromkeys(source for kind in kinds for source in kind.likely.sources)],
             sent=self._forecaster.sent,
             assumptions=[*ASSUMPTIONS],
         )
@@ -488,8 +486,8 @@ def _total_usd(length: Length, kinds: Sequence[Kind]) -> Usd:
 def _flex(kinds: Sequence[Kind]) -> FlexSaves:
     priced = [kind for kind in kinds if kind.at_flex_usd is not None]
     unpriced = [kind for kind in kinds if kind.at_flex_usd is None]
-    amounts = [(kind.at_flex_usd, kind.n) for kind in priced]
-    amounts += [(kind.likely.costs[TOTAL], kind.n) for kind in unpriced]
+    costs = ((kind.likely.costs[TOTAL], kind.n) for kind in unpriced)
+    amounts = [*((kind.at_flex_usd, kind.n) for kind in priced), *costs]
     return FlexSaves(
         cost_usd=sum_usd(amounts) if priced else None,
         unpriced=[*dict.fromkeys(kind.model for kind in unpriced)],
@@ -500,7 +498,3 @@ def _end_reason(budget: SweepBudget | None, deadline: SweepDeadline | None) -> E
     if budget and not budget.covers_expected:
         return "budget"
     return "deadline" if deadline and not deadline.covers_expected else None
-
-
-def _sources(kinds: Sequence[Kind]) -> list[PriceSource]:
-    return [*dict.fromkeys(source for kind in kinds for source in kind.likely.sources)]
