@@ -261,7 +261,7 @@ WAYS: Mapping[str, Way] = {
             """"Expiration": "2001-01-01T00:00:00Z"}'""",
         ),
         code="expired_credentials",
-        told=("still expired", ROLE),
+        told=("gives-keys", "the profile own", "have expired already"),
     ),
     "no profile behind a role": Way(
         "no_credentials",

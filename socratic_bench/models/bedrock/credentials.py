@@ -13,7 +13,11 @@ from typing import Any
 
 import botocore.credentials
 from botocore import exceptions as sdk
-from botocore.credentials import DeferredRefreshableCredentials, ProcessProvider
+from botocore.credentials import (
+    DeferredRefreshableCredentials,
+    ProcessProvider,
+    RefreshableCredentials,
+)
 from botocore.parsers import ResponseParserError
 from botocore.session import Session
 from urllib3.exceptions import HTTPError
@@ -157,6 +161,7 @@ class _ProgramProvider(_Provider):  # type: ignore[misc]
                 raise _program_failure("the setting holds no command")
             fields: dict[str, Any] = super()._retrieve_credentials_using(credential_process)
             _check_texts(fields)
+            _check_expiry(fields)
         except (sdk.BotoCoreError, *_PLAIN_ERRORS) as error:
             profile = f"the profile {self._profile_name}"
             raise ProgramError(credential_process, profile, error) from error
@@ -169,6 +174,16 @@ def _check_texts(fields: Mapping[str, Any]) -> None:
     for name in ("access_key", "secret_key", "token"):
         if not isinstance(fields[name], str) and (fields[name] is not None or name != "token"):
             raise _program_failure(f"the {name} is no text")
+
+
+def _check_expiry(fields: Mapping[str, Any]) -> None:
+    """The SDK itself would notice only when it signs a request, and would not name the program."""
+    if fields["expiry_time"] is not None:
+        keys = RefreshableCredentials.create_from_metadata(
+            dict(fields), lambda: dict(fields), ProcessProvider.METHOD
+        )
+        if keys.refresh_needed(refresh_in=0):
+            raise RuntimeError("the credentials that it printed have expired already")
 
 
 def _program_failure(message: str) -> sdk.CredentialRetrievalError:
