@@ -6,9 +6,10 @@ for what in a run, and how long the whole takes, is the same on every machine.
 
 import heapq
 import itertools
+import json
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from time import monotonic, sleep
@@ -17,14 +18,17 @@ from typing import Any, Self
 import pytest
 from msgspec.structs import replace
 
+from cli.arguments import parse
+from cli.flags import build_parser
+from socratic_bench import RunConfig
 from socratic_bench.benchmarks.socratic.document import PARTS
-from socratic_bench.emulator import Emulator, Settings
+from socratic_bench.emulator import MODEL_IDS, Emulator, Settings
 from socratic_bench.errors import Stopped
 from socratic_bench.models.cancel import wait_for_first
 from socratic_bench.runs import CancelToken, run
 from socratic_bench.runs.dry_run_clock import AT_ONCE, START_MS
+from socratic_bench.settings import Sources, read_config
 from tests.command import account
-from tests.in_process import read
 
 # Between two looks at the threads, each that waited for the interpreter has had it.
 LOOK_S = 0.002
@@ -42,12 +46,29 @@ def play(words: Sequence[str], settings: Settings, patch: pytest.MonkeyPatch) ->
     latencies = {role: settings.latency_of(role) + start_ms for role in PARTS.roles}
     paced = replace(settings, role_latency_ms=latencies)
     with OwnedClock() as clock, clock.emulator(paced) as served:
-        config = read(words, account(served.url), patch)
+        config = _read(words, account(served.url), patch)
         if config.deadline_s is not None:
             config = replace(config, deadline_s=config.deadline_s - START_MS / 1000)
         document = dict(run(config, cancel_token=clock.cancel_token()).document)
     document["timestamps"]["duration_seconds"] += START_MS / 1000
     return document
+
+
+def _read(words: Sequence[str], env: Mapping[str, str], patch: pytest.MonkeyPatch) -> RunConfig:
+    """What the words and variables ask for, in this process's environment from now on."""
+    for name, value in env.items():
+        patch.setenv(name, value)
+    flags, misused = parse(build_parser(), words)
+    sources = Sources(
+        flags=flags,
+        environ={**env, "BEDROCK_MODEL_IDS": json.dumps([flags["model"]])},
+        read_stdin=str,
+        profile_region=lambda: None,
+        offline_models=lambda: MODEL_IDS,
+    )
+    config, misread = read_config(RunConfig, sources)
+    assert [*misused, *misread] == []
+    return config
 
 
 class OwnedClock:

@@ -16,7 +16,6 @@ from scipy import stats
 from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.errors import UsageError
 from socratic_bench.ports.parts import Parts
-from tests import in_process
 from tests.command import PLAIN_RUBRIC, account, assert_valid, environment, run
 from tests.labelled import DIMENSIONS, labels, write_csv, write_jsonl
 from tests.resuming import (
@@ -277,11 +276,11 @@ class TestRepeatedVerdicts:
 
         kept = folder / "jury.json"
         kept.write_bytes(outcome.stdout)
-        played = in_process.played(*TestStatus.RUN, *jury, "--calibration", str(kept)).document
+        played = run(*TestStatus.RUN, *jury, "--calibration", str(kept)).document
         assert played["judge"]["calibration"]["reasons"] == []
         whole = {**document, "judge": {**document["judge"], "silent": []}}
         kept.write_text(json.dumps(whole))
-        played = in_process.played(*TestStatus.RUN, *jury, "--calibration", str(kept)).document
+        played = run(*TestStatus.RUN, *jury, "--calibration", str(kept)).document
         status = played["judge"]["calibration"]
         assert (status["status"], status["reasons"]) == (
             "stale",
@@ -452,7 +451,7 @@ def test_a_bucket_keeps_calibration_and_calls(client, bucket, moto_url, folder, 
 
     within = f"s3://{bucket}/team"
     for place in (within, f"{within}/calibrations/", f"s3://{bucket}/{key}"):
-        played = in_process.played(*TestStatus.RUN, "--calibration", place, env=env).document
+        played = run(*TestStatus.RUN, "--calibration", place, env=env).document
         found = played["judge"]["calibration"]
         assert (found["reasons"], found["by"]) == ([], document["run_id"])
     for place, why in (
@@ -461,7 +460,7 @@ def test_a_bucket_keeps_calibration_and_calls(client, bucket, moto_url, folder, 
         ("s3://", "names no bucket"),
     ):
         with pytest.raises(UsageError, match=re.escape(f"calibration {place} ")) as raised:
-            in_process.played(*TestStatus.RUN, "--calibration", place, env=env)
+            run(*TestStatus.RUN, "--calibration", place, env=env)
         assert why in raised.value.message
 
 
@@ -481,7 +480,7 @@ class TestStatus:
         return str(path)
 
     def status(self, *words, env=None):
-        document = in_process.played(*self.RUN, *words, env=env).document
+        document = run(*self.RUN, *words, env=env).document
         return document["judge"]["calibration"]
 
     def test_the_same_judge_is_calibrated(self, file, calibrated):

@@ -6,18 +6,17 @@ import pytest
 
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from tests.command import CLAUDE, OFFLINE, OPENING, account, assert_valid, environment, run
-from tests.in_process import played
 
 TUTOR, STUDENT, JUDGE = "emulator.socratic-v1:0", "emulator.student-v1:0", "emulator.judge-v1:0"
 KINDS = ("input_usd", "output_usd", "cache_read_usd", "cache_write_usd")
 ROLES = ("tutor", "student", "judge")
 
 
-def play(*words, faults=(), turns=3, tutor=TUTOR, judge=JUDGE, requests=None, by=played):
+def play(*words, faults=(), turns=3, tutor=TUTOR, judge=JUDGE, requests=None):
     """A run on an emulator of its own, so that every request can be counted there."""
     settings = Settings(faults=tuple(map(parse_fault, faults)), keep_bodies=True, any_model=True)
     with Emulator(settings) as served:
-        outcome = by(
+        outcome = run(
             *("--model", tutor, "--judge-model", judge, "--prompt", OPENING, "--seed", "7"),
             *("--turns", str(turns), "--quiet", *words),
             env=account(served.url, tutor),
@@ -144,7 +143,7 @@ def test_a_dry_run_knows_no_price_of_optimized_latency_either():
 
 
 def test_a_budget_needs_the_price_of_optimized_latency():
-    outcome = play(*OPTIMIZED, "--max-cost-usd", "1", tutor=MODEL, by=run)
+    outcome = play(*OPTIMIZED, "--max-cost-usd", "1", tutor=MODEL)
 
     assert outcome.exit_code == 2
     assert f"{MODEL} at optimized latency" in outcome.document["error"]["message"]
@@ -185,7 +184,7 @@ def test_every_mistake_in_prices_and_budget_is_named_before_the_first_call(tmp_p
     requests = []
     file = own_prices(tmp_path, {"a": {"default": {"input": -1}}, "b": 1})
     wrong = ("--prices", file, "--max-cost-usd", "0", "--turns", "0")
-    outcome = play(*wrong, requests=requests, by=run)
+    outcome = play(*wrong, requests=requests)
 
     assert (outcome.exit_code, requests) == (2, [])
     message = outcome.document["error"]["message"]
@@ -194,7 +193,7 @@ def test_every_mistake_in_prices_and_budget_is_named_before_the_first_call(tmp_p
 
 
 def test_a_price_file_that_cannot_be_read_is_a_mistake(tmp_path):
-    outcome = play("--prices", str(tmp_path / "none.json"), by=run)
+    outcome = play("--prices", str(tmp_path / "none.json"))
 
     assert outcome.exit_code == 2
     assert "none.json cannot be read" in outcome.document["error"]["message"]
@@ -207,7 +206,6 @@ def test_a_budget_needs_every_price():
         tutor="unknown.tutor-v1:0",
         judge="unknown.judge-v1:0",
         requests=requests,
-        by=run,
     )
 
     assert (outcome.exit_code, requests) == (2, [])
@@ -220,7 +218,7 @@ def test_a_budget_needs_every_price():
 def test_a_budget_needs_the_price_of_the_tier_that_is_asked_for(tmp_path):
     file = own_prices(tmp_path, {TUTOR: {"default": {"input": 1, "output": 1}}})
     words = ("--prices", file, "--max-cost-usd", "1", "--service-tier", "flex")
-    outcome = play(*words, by=run)
+    outcome = play(*words)
 
     assert outcome.exit_code == 2
     assert f"{TUTOR} at the tier flex" in outcome.document["error"]["message"]

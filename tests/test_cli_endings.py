@@ -26,7 +26,6 @@ from tests.command import (
     run,
 )
 from tests.fakes import FakeBedrock, Said, Sent, answer, scored
-from tests.in_process import played
 from tests.interruptions import writing
 from tests.terminal import screen
 
@@ -35,12 +34,12 @@ JUDGE = "other.judge-v1:0"
 NO_CLOSING = ("--rubric", PLAIN_RUBRIC)
 
 
-def play(*faults, turns="3", words=(), keep=None, by=played, **variables):
+def play(*faults, turns="3", words=(), keep=None, **variables):
     """A run with a tutor and a judge against an emulator with faults."""
     ordered = tuple(parse_fault(spec) for spec in faults)
     with Emulator(Settings(faults=ordered, any_model=True)) as served:
         env = account(served.url, CLAUDE, RUNNER_JUDGE_MODEL=JUDGE, **variables)
-        outcome = by(
+        outcome = run(
             *("--model", CLAUDE, "--prompt", OPENING, "--turns", turns, "--max-attempts", "2"),
             *words,
             env=env,
@@ -77,16 +76,10 @@ ENDINGS = {
 }
 
 
-# What the command makes of a result depends on these two alone.
-BY_COMMAND = {
-    (exit_code, status): case for case, (_, exit_code, status, *_) in reversed(ENDINGS.items())
-}
-
-
 @pytest.mark.parametrize("case", ENDINGS)
 def test_ending(case):
     faults, exit_code, status, end_reason, n_turns = ENDINGS[case]
-    outcome = play(*faults, by=run if case in BY_COMMAND.values() else played)
+    outcome = play(*faults)
     document = outcome.document
 
     assert (outcome.exit_code, document["status"], document["end_reason"]) == (
@@ -107,7 +100,7 @@ def test_ending(case):
     ],
 )
 def test_complete_run_that_was_cut_short_says_by_what(fault, told):
-    assert told in play(fault, by=run).stderr
+    assert told in play(fault).stderr
 
 
 def test_denied_judge_stops_the_run_at_its_first_verdict():
@@ -141,7 +134,7 @@ def test_one_unjudged_turn_is_always_allowed_two_are_not(n_broken, exit_code):
 
     with FakeBedrock({CLAUDE: tutor, JUDGE: judge}) as served:
         env = account(served.url, CLAUDE, RUNNER_JUDGE_MODEL=JUDGE)
-        outcome = played("--model", CLAUDE, "--prompt", OPENING, "--turns", "3", env=env)
+        outcome = run("--model", CLAUDE, "--prompt", OPENING, "--turns", "3", env=env)
     judge = outcome.document["judge"]
 
     assert outcome.exit_code == exit_code
@@ -181,7 +174,7 @@ def test_gates_name_what_failed_and_by_how_much():
 
 
 def test_gate_on_a_null_metric_fails():
-    outcome = played(*OFFLINE, "--turns", "1", "--no-judge", "--fail-under", "overall_score=1")
+    outcome = run(*OFFLINE, "--turns", "1", "--no-judge", "--fail-under", "overall_score=1")
 
     assert outcome.exit_code == 5
     assert "overall_score is null" in outcome.document["error"]["message"]
@@ -189,8 +182,8 @@ def test_gate_on_a_null_metric_fails():
 
 def test_thresholds_move_the_metrics_and_are_printed():
     words = ("--offline", "--model", "emulator.leading-v1:0", "--prompt", OPENING, "--turns", "4")
-    strict = played(*words, "--compliance-threshold", "10", "--half-life-threshold", "1").document
-    usual = played(*words).document
+    strict = run(*words, "--compliance-threshold", "10", "--half-life-threshold", "1").document
+    usual = run(*words).document
 
     assert (usual["compliance_rate"], usual["half_life"]) == (1.0, 0)
     assert (strict["compliance_rate"], strict["half_life"]) == (0.0, 4)
@@ -200,7 +193,7 @@ def test_thresholds_move_the_metrics_and_are_printed():
 
 def test_deadline_cuts_a_call_and_keeps_what_was_finished():
     outcome = in_time(
-        lambda s: play("hang:role=tutor:after=1:ms=600000", words=("--deadline", str(s)), by=run),
+        lambda s: play("hang:role=tutor:after=1:ms=600000", words=("--deadline", str(s))),
         has_turns,
     )
 
@@ -222,7 +215,6 @@ def test_usage_mistakes_come_all_at_once_before_any_call():
             "7",
         ),
         keep=requests,
-        by=run,
     )
     document = outcome.document
 
@@ -401,7 +393,7 @@ def test_a_defect_in_a_benchmark_s_metrics_leaves_the_document_of_what_was_playe
 def test_missing_bucket_is_found_before_the_first_call(moto_url):
     requests: list[object] = []
     bucket = {"RUNNER_S3_BUCKET": "no-such-bucket", "AWS_ENDPOINT_URL_S3": moto_url}
-    outcome = play(keep=requests, by=run, **bucket)
+    outcome = play(keep=requests, **bucket)
 
     assert (outcome.exit_code, requests) == (2, [])
     assert "No such bucket: no-such-bucket" in outcome.stderr
@@ -411,7 +403,7 @@ def test_missing_bucket_is_found_before_the_first_call(moto_url):
 def test_output_folder_that_cannot_be_written_is_found_before_the_first_call(tmp_path):
     (tmp_path / "file").write_text("")
     requests: list[object] = []
-    outcome = play(keep=requests, by=run, RUNNER_OUTPUT_DIR=str(tmp_path / "file" / "out"))
+    outcome = play(keep=requests, RUNNER_OUTPUT_DIR=str(tmp_path / "file" / "out"))
 
     assert (outcome.exit_code, requests) == (2, [])
     assert "is a file" in outcome.stderr
@@ -420,7 +412,7 @@ def test_output_folder_that_cannot_be_written_is_found_before_the_first_call(tmp
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_read_only_folder_is_found_before_the_first_call(tmp_path):
     tmp_path.chmod(0o500)
-    outcome = play(by=run, RUNNER_OUTPUT_DIR=str(tmp_path / "out"))
+    outcome = play(RUNNER_OUTPUT_DIR=str(tmp_path / "out"))
 
     assert outcome.exit_code == 2
 

@@ -18,7 +18,6 @@ from tests.command import (
     printed,
     run,
 )
-from tests.in_process import played
 
 TOP_LEVEL_KEYS = [
     *("kind", "schema_version", "run_id", "status", "benchmark", "model", "scenario", "prompt"),
@@ -103,13 +102,13 @@ def test_an_opening_names_its_scenario_whatever_its_case_and_spaces():
     prompt = "  i'm considering a CAREER change\n but unsure where to start. "
     words = ("--offline", "--model", "emulator.socratic-v1:0", "--prompt", prompt, "--turns", "1")
 
-    assert played(*words).document["scenario"] == "career-change"
+    assert run(*words).document["scenario"] == "career-change"
 
 
 def test_model_student_plays_with_swapped_roles_and_no_sight_of_the_tutors_prompt():
     with Emulator(Settings(keep_bodies=True, any_model=True)) as served:
         env = account(served.url, CLAUDE, RUNNER_STUDENT_MODEL="any.student-v1:0")
-        outcome = played("--model", CLAUDE, "--prompt", OPENING, "--turns", "3", env=env)
+        outcome = run("--model", CLAUDE, "--prompt", OPENING, "--turns", "3", env=env)
         requests = [(r.role, json.loads(r.body)) for r in served.requests]
     student = [body for role, body in requests if role == "student"]
     tutor = next(body for role, body in requests if role == "tutor")
@@ -121,7 +120,7 @@ def test_model_student_plays_with_swapped_roles_and_no_sight_of_the_tutors_promp
 
 
 def test_judge_left_out():
-    outcome = played(*OFFLINE, "--turns", "2", "--no-judge")
+    outcome = run(*OFFLINE, "--turns", "2", "--no-judge")
     document = outcome.document
 
     assert outcome.exit_code == 0
@@ -277,7 +276,7 @@ def test_every_call_of_a_turn_is_in_its_file_and_in_its_usage(tmp_path):
         for spec in ("throttled:role=tutor:count=1:ms=1", "empty_reply:role=tutor:count=1")
     ]
     with Emulator(Settings(faults=tuple(faults))) as served:
-        outcome = played(
+        outcome = run(
             *("--model", CLAUDE, "--judge-model", CLAUDE, "--scenario", "career-change"),
             *("--student-model", "emulator.student-swap-once-v1:0", "--turns", "6"),
             *("--output-dir", str(tmp_path), "--quiet"),

@@ -9,7 +9,6 @@ import pytest
 
 from tests.command import OFFLINE, assert_valid, begin, environment, printed, run
 from tests.fakes import FakeBedrock, Said, Sent, relayed, xml
-from tests.in_process import played
 
 KEYS = {"AWS_ACCESS_KEY_ID": "AKIAEXAMPLE", "AWS_SECRET_ACCESS_KEY": "example"}
 TURNS = 3
@@ -82,7 +81,7 @@ def test_a_bucket_that_stays_away_is_exit_4_with_a_count(tmp_path, fault):
             s3.close()
         if fault == "reset":
             s3.scripts[""] = lambda _: broken_off(s3)
-        outcome = played(
+        outcome = run(
             *WORDS,
             *("--s3-bucket", "a-bucket", "--output-dir", str(tmp_path)),
             env=environment(AWS_ENDPOINT_URL_S3=url, **KEYS),
@@ -104,8 +103,8 @@ def test_a_bucket_that_stays_away_is_exit_4_with_a_count(tmp_path, fault):
 def test_without_any_store_that_holds_the_journal_the_document_carries_it(tmp_path):
     with FakeBedrock({"": [DOWN]}) as s3:
         env = environment(AWS_ENDPOINT_URL_S3=s3.url, **KEYS)
-        alone = played(*WORDS, "--s3-bucket", "a-bucket", env=env)
-        beside = played(*WORDS, "--s3-bucket", "a-bucket", "--output-dir", str(tmp_path), env=env)
+        alone = run(*WORDS, "--s3-bucket", "a-bucket", env=env)
+        beside = run(*WORDS, "--s3-bucket", "a-bucket", "--output-dir", str(tmp_path), env=env)
 
     assert (alone.exit_code, beside.exit_code) == (4, 4)
     assert "--resume-from FILE" in alone.document["error"]["hint"]
@@ -123,7 +122,7 @@ def test_each_write_gets_the_attempts_that_were_asked_for_and_no_more():
     """Whatever the SDK's own settings say: no other retry stands behind ours."""
     with FakeBedrock({"": [DOWN]}) as s3:
         env = environment(AWS_ENDPOINT_URL_S3=s3.url, AWS_MAX_ATTEMPTS="9", **KEYS)
-        outcome = played(*WORDS, "--s3-bucket", "a-bucket", env=env)
+        outcome = run(*WORDS, "--s3-bucket", "a-bucket", env=env)
 
     assert outcome.exit_code == 4
     puts = [sent.path for sent in s3.sent if sent.method == "PUT" and "/raw/" in sent.path]
@@ -139,7 +138,7 @@ def test_one_write_that_fails_for_good_leaves_no_curated_file(client, bucket, mo
 
     with relayed(moto_url, refuse) as s3:
         env = environment(AWS_ENDPOINT_URL_S3=s3.url, **KEYS)
-        outcome = played(*WORDS, "--s3-bucket", bucket, env=env)
+        outcome = run(*WORDS, "--s3-bucket", bucket, env=env)
     run_id = outcome.document["run_id"]
 
     assert (outcome.exit_code, outcome.document["end_reason"]) == (4, "artifacts")
@@ -171,7 +170,7 @@ def test_a_slow_bucket_does_not_slow_the_dialogue(client, bucket, moto_url):
 
 def test_every_object_is_encrypted_with_the_key_that_was_asked_for(client, bucket, moto_url):
     env = environment(AWS_ENDPOINT_URL_S3=moto_url, RUNNER_S3_KMS_KEY_ID="alias/mine", **KEYS)
-    outcome = played(*WORDS, "--s3-bucket", bucket, env=env)
+    outcome = run(*WORDS, "--s3-bucket", bucket, env=env)
 
     assert outcome.exit_code == 0
     rows = client.list_objects_v2(Bucket=bucket)["Contents"]
@@ -227,7 +226,6 @@ REFUSALS: dict[str, tuple[Said, str]] = {
 def test_a_refusal_is_exit_4_with_a_hint_that_helps(name):
     """The check before the run is denied, so that only the writes find out."""
     said, words = REFUSALS[name]
-    by = run if name == "no access" else played
 
     def answer(sent: Sent) -> Said:
         return Said(b"", 403) if sent.method == "HEAD" else said
@@ -235,8 +233,8 @@ def test_a_refusal_is_exit_4_with_a_hint_that_helps(name):
     with FakeBedrock({"": answer}) as s3:
         env = environment(AWS_ENDPOINT_URL_S3=s3.url, **KEYS)
         kms = ("--s3-kms-key-id", "alias/mine")
-        outcome = by(*WORDS, "--s3-bucket", "a-bucket", *kms, env=env)
+        outcome = run(*WORDS, "--s3-bucket", "a-bucket", *kms, env=env)
 
     assert (outcome.exit_code, outcome.document["end_reason"]) == (4, "artifacts")
     assert words in outcome.document["error"]["hint"]
-    assert by is played or words in outcome.stderr
+    assert words in outcome.stderr

@@ -4,7 +4,7 @@ import json
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,7 +14,6 @@ from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.models.bedrock.error_table import ERROR_KINDS
 from tests.command import PLAIN_RUBRIC, Outcome, account, assert_valid, begin, printed, run
 from tests.fakes import FakeBedrock, answer, scored, stored
-from tests.in_process import played
 
 TUTOR = "emulator.socratic-v1:0"
 PICKY = "emulator.picky-v1:0"
@@ -24,7 +23,6 @@ SONNET = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
 OPUS = "us.anthropic.claude-opus-4-7"
 NOVA = "amazon.nova-lite-v1:0"
 POINT = {"cachePoint": {"type": "default"}}
-Play = Callable[..., Outcome]
 
 
 @contextmanager
@@ -39,12 +37,11 @@ def play(
     *words: str,
     model: str = TUTOR,
     turns: int = 2,
-    by: Play = played,
     student: Sequence[str] = ("--student-model", STUDENT),
 ) -> Outcome:
     """A run with a student that is a model, and a judge, which is asked about the student, too."""
     judge = () if "--judge-model" in words else ("--judge-model", JUDGE)
-    return by(
+    return run(
         *("--model", model, "--scenario", "time-management", "--turns", str(turns)),
         *(*student, *judge, "--seed", "3", *words),
         *("--rubric", PLAIN_RUBRIC),  # its judge is asked for no insights
@@ -129,7 +126,7 @@ def test_the_tier_and_profile_that_served_are_told_and_not_those_asked_for(tmp_p
         JUDGE: [scored(3, 3, 4)],
     }
     with FakeBedrock(served) as service:
-        outcome = played(
+        outcome = run(
             *("--model", TUTOR, "--prompt", "Hi", "--turns", "2", "--judge-model", JUDGE),
             *("--service-tier", "priority", "--latency-profile", "optimized"),
             *("--output-dir", str(tmp_path)),
@@ -184,16 +181,15 @@ def test_a_guardrail_that_intervenes_ends_the_dialogue():
     ],
 )
 def test_what_the_service_refuses_ends_the_run_by_the_flags_name(words, flag):
-    by = run if flag == "--guardrail" else played
     with emulated() as emulator:
-        outcome = play(emulator, *words, model=PICKY, by=by)
+        outcome = play(emulator, *words, model=PICKY)
 
     error = outcome.document["error"]
     assert (outcome.exit_code, outcome.document["end_reason"]) == (3, "refused_request")
     assert error["code"] == "refused_setting"
     assert error["message"].startswith(f"The model refuses {flag}. {PICKY}: ")
     assert f"Leave out {flag}" in error["hint"]
-    assert by is played or flag in outcome.stderr
+    assert flag in outcome.stderr
 
 
 @pytest.mark.parametrize(
@@ -227,7 +223,7 @@ def test_where_the_service_does_not_say_what_it_refuses_the_hint_names_what_it_m
 )
 def test_what_a_model_is_known_to_refuse_is_found_before_the_first_call(model, words, problem):
     with emulated() as emulator:
-        outcome = play(emulator, *words, model=model, by=run)
+        outcome = play(emulator, *words, model=model)
 
         assert emulator.requests == []
     assert outcome.exit_code == 2

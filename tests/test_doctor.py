@@ -11,7 +11,6 @@ from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.models.bedrock.account import quotas_by_model
 from tests.command import CLAUDE, LLAMA, MISTRAL, account, begin, environment, printed, run
 from tests.fakes import FakeBedrock, Said, answer, relayed, xml
-from tests.in_process import diagnosed
 from tests.terminal import COLOUR, run_in_terminal, width
 
 ROLE = "arn:aws:iam::123456789012:role/BedrockInvokeRole"
@@ -21,7 +20,7 @@ ALLOWED = (CLAUDE, LLAMA, "emulator.uncached-v1:0", "nobody.knows")
 def looked(*words, faults=(), env=None, **settings):
     """What the doctor finds at an emulator with these faults."""
     with Emulator(Settings(faults=tuple(map(parse_fault, faults)), **settings)) as served:
-        return diagnosed(*words, env={**account(served.url, *ALLOWED), **(env or {})})
+        return run("doctor", *words, env={**account(served.url, *ALLOWED), **(env or {})})
 
 
 def checks_of(model):
@@ -75,7 +74,7 @@ def test_without_a_model_all_that_may_be_tested_are_asked_once_and_at_once():
         return answer("Yes.")
 
     with FakeBedrock(dict.fromkeys((*names, CLAUDE), together)) as served:
-        outcome = diagnosed("--no-stream", env=account(served.url, *names))
+        outcome = run("doctor", "--no-stream", env=account(served.url, *names))
 
     assert sorted(sent.model_id for sent in served.sent) == sorted((*names, CLAUDE))
     assert outcome.exit_code == 0
@@ -165,7 +164,7 @@ def test_a_stream_that_a_model_refuses_for_its_tool_alone_is_told_of_the_judge()
 
 def test_a_judge_that_does_not_call_its_tool_is_a_warning():
     with FakeBedrock({CLAUDE: [answer("Ten of ten!")]}) as served:
-        outcome = diagnosed("--model", CLAUDE, "--no-stream", env=account(served.url))
+        outcome = run("doctor", "--model", CLAUDE, "--no-stream", env=account(served.url))
     judge = by_role(outcome.document)["judge"]
 
     assert (outcome.exit_code, judge["status"]) == (0, "warning")
@@ -177,7 +176,9 @@ def test_settings_and_tier_go_with_the_model_under_test_alone():
         {name: [answer("Yes.", serviceTier={"type": "default"})] for name in (CLAUDE, LLAMA)}
     ) as served:
         words = ("--model", CLAUDE, "--judge-model", LLAMA, "--service-tier", "priority")
-        outcome = diagnosed(*words, "--temperature", "0.5", "--no-stream", env=account(served.url))
+        outcome = run(
+            "doctor", *words, "--temperature", "0.5", "--no-stream", env=account(served.url)
+        )
         (tutor,), (judge,) = (served.of(name) for name in (CLAUDE, LLAMA))
     models = by_role(outcome.document)
 
@@ -194,7 +195,7 @@ def test_settings_and_tier_go_with_the_model_under_test_alone():
 def test_nothing_that_answers_is_a_failure_of_the_region_too():
     with FakeBedrock() as served:
         url = served.url
-    outcome = diagnosed("--model", CLAUDE, "--max-attempts", "1", env=account(url))
+    outcome = run("doctor", "--model", CLAUDE, "--max-attempts", "1", env=account(url))
     region = account_checks(outcome.document)["region"]
 
     assert outcome.exit_code == 3
@@ -276,7 +277,7 @@ def test_the_models_of_a_sweep_are_asked_once_for_all_samples_and_temperatures()
     with FakeBedrock() as served:
         words = ("--models", CLAUDE, LLAMA, "--scenarios", "career-change", "time-management")
         more = ("--temperatures", "0.2", "0.7", "--repeats", "3", "--no-stream")
-        outcome = diagnosed(*words, *more, env=account(served.url, *ALLOWED))
+        outcome = run("doctor", *words, *more, env=account(served.url, *ALLOWED))
 
     assert outcome.exit_code == 0
     assert [(one["model_id"], one["roles"]) for one in outcome.document["models"]] == [
@@ -323,7 +324,7 @@ def test_mistakes_of_a_sweep_are_told_at_once_but_that_nothing_is_kept():
 def test_a_budget_that_has_no_room_is_kept_to_and_told():
     with FakeBedrock() as served:
         words = ("--model", CLAUDE, "--max-cost-usd", "0.00001")
-        outcome = diagnosed(*words, env=account(served.url))
+        outcome = run("doctor", *words, env=account(served.url))
     document = outcome.document
 
     assert (outcome.exit_code, document["status"], served.sent) == (6, "incomplete", [])
@@ -408,7 +409,7 @@ def test_a_role_that_cannot_be_taken_fails():
 
 def test_no_credentials_at_all_fail_with_how_to_give_some():
     env = environment(AWS_REGION="us-east-1", BEDROCK_MODEL_IDS=json.dumps([CLAUDE]))
-    outcome = diagnosed("--model", CLAUDE, "--no-judge", env=env)
+    outcome = run("doctor", "--model", CLAUDE, "--no-judge", env=env)
     found = account_checks(outcome.document)["credentials"]
 
     assert outcome.exit_code == 3

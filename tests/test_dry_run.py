@@ -17,7 +17,7 @@ from socratic_bench.catalogue.cache_pricing import PrefixCache, PromptBlock
 from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.errors import ENDINGS
 from socratic_bench.runs.dry_run_models import expected_verdict
-from tests import in_process, owned_clock
+from tests import owned_clock
 from tests.command import CLAUDE, OPENING, account, assert_valid, daily, environment, run
 from tests.fakes import RUBRIC
 
@@ -35,22 +35,13 @@ def words(model, turns, *more):
     return (*start, "--seed", "7", *more)
 
 
-def predicted(*words, env=None, tell=in_process.predicted):
-    document = tell(*words, env=env)
+def predicted(*words, env=None):
+    outcome = run(*words, "--dry-run", "--quiet", env=env)
+    document = outcome.document
+    assert outcome.exit_code == (3 if document["error"] else 0), outcome
     assert (document["error"] is None) == (ENDINGS[document["end_reason"]].exit_code != 3)
     assert_valid("dry_run", document)
     return document
-
-
-def command_predicts(*words, env=None):
-    """As it tells itself, which reaches endpoints that tests may not reach from this process."""
-
-    def tell(*words, env):
-        outcome = run(*words, "--dry-run", "--quiet", env=env)
-        assert outcome.exit_code == (3 if outcome.document["error"] else 0), outcome
-        return outcome.document
-
-    return predicted(*words, env=env, tell=tell)
 
 
 def assert_close(expected, happened, tolerance=TOLERANCE):
@@ -112,7 +103,7 @@ COMMANDS = {
 @pytest.mark.parametrize("case", daily(COMMANDS, *(set(COMMANDS) - {"drift", "forty turns"})))
 def test_what_is_predicted_happens(case):
     expected = predicted("--offline", *COMMANDS[case])
-    happened = in_process.played("--offline", *COMMANDS[case]).document
+    happened = run("--offline", *COMMANDS[case]).document
 
     assert_close(expected, happened)
     assert expected["cost"]["stand_in"] is True
@@ -133,7 +124,7 @@ def test_the_time_at_an_emulator_that_takes_its_time_is_predicted(token_ms):
     with Emulator(replace(latency_model, ms_per_output_token=token_ms)) as served:
         env = account(served.url, CLAUDE, RUNNER_JUDGE_MODEL=CLAUDE, RUNNER_STUDENT_MODEL=CLAUDE)
         expected = predicted(*words(CLAUDE, 12), env=env)
-        happened = in_process.played(*words(CLAUDE, 12), env=env).document
+        happened = run(*words(CLAUDE, 12), env=env).document
 
     said = sum(happened["usage"][role]["output_tokens"] for role in ("tutor", "student"))
     said += happened["turns"][-1]["usage"]["judge"]["output_tokens"]
@@ -207,7 +198,7 @@ def test_what_a_budget_buys_where_answers_come_at_once_is_predicted(monkeypatch)
 
 def test_an_emulator_elsewhere_is_asked_too():
     with Emulator(Settings(latency_ms=300), host="127.0.0.3") as served:
-        told = command_predicts(*words(CLAUDE, 3), env=account(served.url, CLAUDE))
+        told = predicted(*words(CLAUDE, 3), env=account(served.url, CLAUDE))
 
     assert told["duration_seconds"] == pytest.approx(1.2, rel=TOLERANCE)
     assert told["assumptions"]["replies"]["tutor"]["source"] == "emulator"
@@ -238,7 +229,7 @@ def test_an_endpoint_of_the_configuration_file_is_asked_too(tmp_path):
 )
 def test_what_is_refused_is_predicted(refused):
     told = predicted("--offline", *refused)
-    happened = in_process.played("--offline", *refused)
+    happened = run("--offline", *refused)
 
     assert happened.exit_code == 3
     assert told["end_reason"] == happened.document["end_reason"] == "refused_request"
@@ -249,7 +240,7 @@ def test_what_is_refused_is_predicted(refused):
 def test_what_is_reserved_for_a_refused_request_is_given_back():
     picky = ("--student", "model", "--student-model", "emulator.picky-v1:0")
     asked = ("--offline", *words("emulator.socratic-v1:0", 4, *picky, "--max-cost-usd", "0.11"))
-    told, happened = predicted(*asked), in_process.played(*asked).document
+    told, happened = predicted(*asked), run(*asked).document
 
     assert (told["end_reason"], told["n_turns"]) == ("budget", 1)
     assert (
@@ -273,7 +264,7 @@ def test_what_is_replayed_is_neither_called_nor_judged(tmp_path):
     more = words("emulator.drift-5-v1:0", 4, "--transcript", str(file))
 
     expected = predicted("--offline", *more)
-    happened = in_process.played("--offline", *more).document
+    happened = run("--offline", *more).document
 
     assert_close(expected, happened)
     # Four verdicts, and the one on the dialogue as a whole.
@@ -292,7 +283,7 @@ def test_models_at_an_emulator_of_ones_own_are_predicted_and_nothing_is_asked_of
         env = account(served.url, CLAUDE, RUNNER_JUDGE_MODEL=CLAUDE)
         expected = predicted(*words(CLAUDE, 8), env=env)
         asked = {request.operation for request in served.requests}
-        happened = in_process.played(*words(CLAUDE, 8), env=env).document
+        happened = run(*words(CLAUDE, 8), env=env).document
 
     assert asked <= {"CountTokens"}
     assert_close(expected, happened)
@@ -348,7 +339,7 @@ def real(*more):
 
 def test_real_models_have_assumptions_a_range_and_real_prices():
     with counter(None) as (url, _):
-        document = command_predicts(*real("--student-model", HAIKU), env=account(url, CLAUDE))
+        document = predicted(*real("--student-model", HAIKU), env=account(url, CLAUDE))
     low, high = document["low"], document["high"]
 
     assert document["cost"]["stand_in"] is False
@@ -363,9 +354,9 @@ def test_real_models_have_assumptions_a_range_and_real_prices():
 
 def test_what_the_service_counts_is_believed():
     with counter(None) as (url, _):
-        guess = command_predicts(*real(), env=account(url, CLAUDE))
+        guess = predicted(*real(), env=account(url, CLAUDE))
     with counter(20_000) as (url, asked):
-        told = command_predicts(*real(), env=account(url, CLAUDE))
+        told = predicted(*real(), env=account(url, CLAUDE))
 
     # An inference profile's tokens are counted by its model; each model is asked about once.
     assert sorted(path for path, _ in asked) == [
@@ -382,7 +373,7 @@ def test_what_the_service_counts_is_believed():
 def test_a_count_that_does_not_come_is_not_waited_for():
     """None comes before the command has ended."""
     with counter(3000, held=threading.Event()) as (url, asked):
-        told = command_predicts(*real(), env=account(url, CLAUDE))
+        told = predicted(*real(), env=account(url, CLAUDE))
 
     assert len(asked) == 2
     assert set(told["assumptions"]["token_counts"].values()) == {"estimated"}
@@ -391,9 +382,7 @@ def test_a_count_that_does_not_come_is_not_waited_for():
 def test_an_unknown_price_is_unknown_here_too():
     with counter(None) as (url, _):
         env = account(url, "unknown.model-v1:0")
-        document = command_predicts(
-            *words("unknown.model-v1:0", 2, "--judge-model", HAIKU), env=env
-        )
+        document = predicted(*words("unknown.model-v1:0", 2, "--judge-model", HAIKU), env=env)
 
     assert document["cost"]["judge"]["total_usd"] > 0
     assert (document["cost"]["tutor"], document["cost"]["total"]) == (None, None)
@@ -403,7 +392,7 @@ def test_an_unknown_price_is_unknown_here_too():
 @pytest.fixture(scope="module")
 def free():
     with counter(None) as (url, _):
-        return command_predicts(*words(CLAUDE, 4), env=account(url, CLAUDE))
+        return predicted(*words(CLAUDE, 4), env=account(url, CLAUDE))
 
 
 @pytest.mark.parametrize(
@@ -412,7 +401,7 @@ def free():
 def test_it_says_whether_a_deadline_will_do(deadline_s, covers, free):
     with counter(None) as (url, _):
         env = account(url, CLAUDE)
-        bounded = command_predicts(*words(CLAUDE, 4, "--deadline", deadline_s), env=env)
+        bounded = predicted(*words(CLAUDE, 4, "--deadline", deadline_s), env=env)
 
     told = bounded["deadline"]
     assert told.pop("deadline_s") == float(deadline_s)
@@ -441,15 +430,6 @@ def test_it_says_whether_a_budget_will_do():
 
 
 # --- the command ---
-
-
-@pytest.mark.parametrize("case", ["eight turns", "budget for nothing"])
-def test_the_command_predicts_what_the_library_does(case):
-    outcome = run("--offline", *COMMANDS[case], "--dry-run", "--quiet")
-
-    assert (outcome.exit_code, outcome.stderr) == (0, "")
-    assert_valid("dry_run", outcome.document)
-    assert outcome.document == predicted("--offline", *COMMANDS[case])
 
 
 def test_it_says_in_words_what_it_says_in_the_document():
@@ -489,7 +469,7 @@ def test_without_an_account_it_tells_all_the_same():
     env = environment(AWS_REGION="us-east-1", BEDROCK_MODEL_IDS=json.dumps([CLAUDE]))
     env["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"] = "http://127.0.0.2:9"
 
-    document = command_predicts("--model", CLAUDE, "--prompt", OPENING, "--turns", "2", env=env)
+    document = predicted("--model", CLAUDE, "--prompt", OPENING, "--turns", "2", env=env)
 
     assert document["cost"]["total"]["total_usd"] > 0
 

@@ -17,10 +17,8 @@ from scipy import stats
 
 from socratic_bench import RunConfig
 from socratic_bench.benchmarks.execution.answers import read_choice, read_prediction
-from socratic_bench.errors import UsageError
 from socratic_bench.runs import prepare
 from socratic_bench.runs.dry_run import dry_run
-from tests import in_process
 from tests.command import CLAUDE, account, assert_valid, begin, daily, run
 from tests.execution_runs import (
     ALL,
@@ -51,7 +49,7 @@ TRUTH = {
 def played(model: str, *words: str) -> Any:
     """The document of a run of one of the emulator's models."""
     base = ("--offline", "--benchmark", "execution", "--model", f"emulator.{model}-v1:0")
-    outcome = in_process.played(*base, "--pred-generations", "2", "--seed", "1", *words)
+    outcome = run(*base, "--pred-generations", "2", "--seed", "1", *words)
     assert outcome.exit_code == 0, outcome
     return fitting(json.loads(outcome.stdout))
 
@@ -357,7 +355,7 @@ def test_a_choice_that_names_none_or_has_no_literal_is_not_read(reply):
 def play(service, script, *words: str, exit_code: int = 0) -> Any:
     service.scripts[MODEL] = script
     base = ("--benchmark", "execution", "--model", MODEL, "--region", "us-east-1")
-    outcome = in_process.played(*base, "--max-attempts", "1", *words)
+    outcome = run(*base, "--max-attempts", "1", *words, env=account(service.url, MODEL))
     assert outcome.exit_code == exit_code, outcome
     return fitting(json.loads(outcome.stdout))
 
@@ -475,7 +473,7 @@ def test_an_outage_is_missing_and_no_wrong_answer(service, tmp_path, monkeypatch
     other = run(*again, "--turns", "0", env=account(service.url, MODEL))
     refused = fitting(json.loads(other.stdout))
     assert (refused["benchmark"], refused["model"]) == ("execution", MODEL)
-    outcome = in_process.played(*again)
+    outcome = run(*again, env=account(service.url, MODEL))
     whole = fitting(json.loads(outcome.stdout))
     assert (outcome.exit_code, len(service.sent)) == (0, 4)
     files = [*(tmp_path / "out").rglob("*.json")]
@@ -584,7 +582,7 @@ def test_levels_ask_a_model_with_efforts_for_its_own(service, tmp_path):
         service.scripts[model] = answering({"f(1)": tagged("2")})
         words = ("--dataset", place, "--compare-reasoning", "--pred-generations", "1")
         base = ("--benchmark", "execution", "--model", model, "--region", "us-east-1")
-        assert in_process.played(*base, *words).exit_code == 0
+        assert run(*base, *words, env=account(service.url, model)).exit_code == 0
         bodies = [sent.body for sent in service.sent]
         found[model] = [json.dumps(b.get("additionalModelRequestFields")) for b in bodies]
 
@@ -603,7 +601,8 @@ def test_levels_that_ask_a_model_for_the_same_are_told(service, place, model, al
     service.scripts[model] = answering({"f(1)": tagged("2")})
     words = ("--dataset", place, "--compare-reasoning", "--pred-generations", "1")
     base = ("--benchmark", "execution", "--model", model, "--region", "us-east-1")
-    document = fitting(json.loads(in_process.played(*base, *words).stdout))
+    outcome = run(*base, *words, env=account(service.url, model))
+    document = fitting(json.loads(outcome.stdout))
     asked = {json.dumps(sent.body.get("additionalModelRequestFields")) for sent in service.sent}
 
     assert len(asked - {"null"}) == n_asked
@@ -707,9 +706,7 @@ def test_numbers_that_no_run_can_have_are_refused_all_at_once():
 def test_mistakes_of_a_data_set_are_told_with_all_others_and_say_what_to_do():
     base = ("--offline", "--benchmark", "execution", "--model", "emulator.executes-v1:0")
     words = ("--dataset", "/nowhere.jsonl", "--pred-temperature", "0.5", "--pred-top-p", "0.9")
-    with pytest.raises(UsageError) as raised:
-        in_process.played(*base, *words)
-    told = str(raised.value)
+    told = mistakes(*base, *words)
 
     assert "Name a file, hf:OWNER/NAME, or shipped." in told
     assert "models refuse both in one request" in told
@@ -732,10 +729,19 @@ def test_mistakes_of_a_data_set_are_told_with_all_others_and_say_what_to_do():
 )
 def test_settings_of_what_is_not_played_are_refused(words, idle):
     base = ("--offline", "--benchmark", "execution", "--model", "emulator.executes-v1:0")
-    with pytest.raises(UsageError) as raised:
-        in_process.played(*base, "--max-tokens", "99", *words)
+    told = mistakes(*base, "--max-tokens", "99", *words)
 
-    assert re.findall(r"([a-z_]+) sets nothing where", str(raised.value)) == [*idle]
+    assert re.findall(r"--([a-z-]+) sets nothing where", told) == [
+        name.replace("_", "-") for name in idle
+    ]
+
+
+def mistakes(*words: str) -> str:
+    """What a run that is refused for its settings says of them."""
+    outcome = run(*words)
+    assert outcome.exit_code == 2
+    message: str = fitting(json.loads(outcome.stdout))["error"]["message"]
+    return message
 
 
 # --- many items ---
@@ -825,7 +831,7 @@ def under_way(folder: Path) -> tuple[str, set[int], set[int]]:
 def test_a_dry_run_foretells_calls_tokens_and_money():
     base = ("--offline", "--benchmark", "execution", "--model", "emulator.executes-v1:0")
     words = ("--task", "both", "--pred-generations", "2", *ALL)
-    foretold = fitting(in_process.predicted(*base, *words))
+    foretold = fitting(json.loads(run(*base, *words, "--dry-run").stdout))
     found = both("executes")
 
     assert foretold["usage"]["total"] == {
@@ -854,7 +860,8 @@ def test_a_budget_ends_it_with_all_problems_asked_alike(service, tmp_path):
     service.scripts[CLAUDE] = answering({f"f{n}(1)": tagged("2") for n in range(5)})
     base = ("--benchmark", "execution", "--model", CLAUDE, "--region", "us-east-1")
     words = ("--dataset", place, "--pred-generations", "50", "--max-tokens", "100")
-    outcome = in_process.played(*base, *words, "--max-concurrency", "1", "--max-cost-usd", "0.02")
+    words += ("--max-concurrency", "1", "--max-cost-usd", "0.02")
+    outcome = run(*base, *words, env=account(service.url, CLAUDE))
     document = fitting(json.loads(outcome.stdout))
 
     assert (outcome.exit_code, document["end_reason"], document["status"]) == (

@@ -4,9 +4,8 @@ import botocore
 import pytest
 
 from socratic_bench.version import VERSION
-from tests.command import CLAUDE, OPENING, account, assert_valid
+from tests.command import CLAUDE, OPENING, account, assert_valid, run
 from tests.fakes import FakeBedrock, answer, stored
-from tests.in_process import played
 from tests.test_cli_endings import play
 
 ROUTED = "anthropic.claude-3-haiku-20240307-v1:0"
@@ -44,7 +43,7 @@ def test_the_curated_file_pins_what_the_run_was_made_of(tmp_path):
         ],
     }
     with FakeBedrock(scripts) as service:
-        outcome = played(
+        outcome = run(
             *("--model", CLAUDE, "--judge-model", "judge", "--prompt", OPENING, "--turns", "2"),
             *("--no-stream", "--output-dir", str(tmp_path)),
             env=account(service.url, CLAUDE),

@@ -34,7 +34,6 @@ from tests.command import (
     run,
 )
 from tests.fakes import FakeBedrock, Said, Sent, answer, breaches, refusal, scored, stored
-from tests.in_process import played
 
 JUDGE = "other.judge-v1:0"
 STUDENT = "other.student-v1:0"
@@ -432,7 +431,7 @@ def judged_by(*said: Said) -> tuple[dict[str, Any], list[Sent]]:
     """The document of one turn whose judge says this, and what the judge was asked."""
     with FakeBedrock({CLAUDE: [answer()], JUDGE: list(said)}) as served:
         env = account(served.url, CLAUDE, RUNNER_JUDGE_MODEL=JUDGE)
-        outcome = played(*WORDS, "--prompt", "Hi", "--turns", "1", env=env)
+        outcome = run(*WORDS, "--prompt", "Hi", "--turns", "1", env=env)
         asked = served.of(JUDGE)
     assert_valid("run", outcome.document)
     return outcome.document, asked
@@ -606,7 +605,7 @@ def test_an_odd_prefix_is_kept_as_it_is(bucket, moto_url):
     words = ("--turns", "1", "--no-judge", "--s3-bucket", name, "--s3-prefix", prefix)
     env = account("", AWS_ENDPOINT_URL_S3=moto_url)
     del env["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"], env["BEDROCK_MODEL_IDS"]
-    outcome = played(*OFFLINE, *words, env=env)
+    outcome = run(*OFFLINE, *words, env=env)
     rows = client.list_objects_v2(Bucket=name)["Contents"]
     found = [row["Key"] for row in rows if "/journal/" not in row["Key"]]
     assert all(row["Key"].startswith(prefix.strip("/")) for row in rows)

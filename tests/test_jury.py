@@ -11,7 +11,6 @@ from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.emulator.dialogue import input_tokens
 from socratic_bench.emulator.simulation import answer
 from tests.command import OPENING, account, assert_valid, environment, run
-from tests.in_process import played, predicted
 
 TUTOR = "emulator.drift-5-v1:0"
 PLAIN, MILD = "emulator.judge-v1:0", "emulator.judge-bias-10-v1:0"
@@ -28,11 +27,11 @@ def by(*jurors):
     return [word for juror in jurors for word in ("--judge-model", juror)]
 
 
-def play(*words, faults=(), turns=3, tutor=TUTOR, by_=played, **variables):
+def play(*words, faults=(), turns=3, tutor=TUTOR, **variables):
     """On an emulator of its own, and what it was asked."""
     settings = Settings(faults=tuple(map(parse_fault, faults)), keep_bodies=True)
     with Emulator(settings) as served:
-        outcome = by_(
+        outcome = run(
             *("--model", tutor, "--turns", str(turns), "--max-attempts", "1"),
             *(*ALONE, *words),
             env=account(served.url, tutor, **variables),
@@ -176,7 +175,8 @@ class TestMoney:
 
     def test_a_dry_run_says_beforehand_what_each_juror_takes(self, jury):
         document, requests, _, words = jury
-        told, asked = play(*words[:-2], by_=predicted)
+        outcome, asked = play(*words[:-2], "--dry-run")
+        told = outcome.document
         assert [one for one in asked if one.role] == []
         assert_valid("dry_run", told)
         calls = Counter(one.model_id for one in requests)
@@ -342,7 +342,7 @@ class TestAsked:
         claude, nova = "anthropic.claude-3-haiku-20240307-v1:0", "amazon.nova-pro-v1:0"
         words = (*by("anthropic.claude-3-5-sonnet-20240620-v1:0", nova), "--turns", "1")
         with Emulator(Settings()) as served:
-            outcome = played(*("--model", claude, *ALONE, *words), env=account(served.url, claude))
+            outcome = run(*("--model", claude, *ALONE, *words), env=account(served.url, claude))
         (said,) = outcome.document["notices"]
         assert "anthropic.claude-3-5-sonnet-20240620-v1:0" in said
         assert nova not in said

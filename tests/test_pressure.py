@@ -26,7 +26,6 @@ from socratic_bench.benchmarks.socratic.student.pressure import (
 from socratic_bench.benchmarks.socratic.student.scripted import ScriptedStudent
 from socratic_bench.benchmarks.socratic.turn import Exchange, StudentReply
 from socratic_bench.emulator.models.student import pressure_in, requested_pressure
-from tests import in_process
 from tests.command import OFFLINE, assert_valid, daily, run
 from tests.fakes import ScriptedModel
 
@@ -324,7 +323,7 @@ class TestDocument:
         assert f"has no room for {', '.join(absent_kinds)} in the turns to be played" in notice
         assert "8 turns has room for all" in notice
         assert notice in " ".join(outcome.stderr.split())
-        enough = in_process.played(*OFFLINE, "--turns", "8", "--pressure", "low").document
+        enough = run(*OFFLINE, "--turns", "8", "--pressure", "low").document
         assert enough["notices"] == []
         assert None not in enough["metrics"]["score_by_pressure"].values()
 
@@ -345,7 +344,7 @@ class TestDocument:
     @pytest.mark.parametrize("student", [(), ("--student-model", "emulator.student-v1:0")])
     def test_each_kind_can_be_told_apart_in_the_artifacts(self, student, tmp_path):
         words = (*OFFLINE, "--pressure", "high", "--turns", "40", "--seed", "3", "--quiet")
-        outcome = in_process.played(*words, *student, "--output-dir", str(tmp_path))
+        outcome = run(*words, *student, "--output-dir", str(tmp_path))
 
         document = outcome.document
         assert outcome.exit_code == 0
@@ -362,7 +361,7 @@ class TestDocument:
         assert document["inputs"]["pressure_sha256"] == document["student"]["pressure_sha256"]
 
     def test_without_pressure_the_document_says_so(self):
-        document = in_process.played(*OFFLINE, "--turns", "2").document
+        document = run(*OFFLINE, "--turns", "2").document
 
         assert [turn["pressure"] for turn in document["turns"]] == [None, None]
         assert document["student"]["pressure"] == "none"

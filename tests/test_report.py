@@ -10,7 +10,6 @@ from html.parser import HTMLParser
 
 import pytest
 
-from tests import in_process
 from tests.command import account, assert_valid, run
 from tests.test_sweep import curated, sweep
 
@@ -119,7 +118,7 @@ def test_a_lapse_too_late_to_last_is_told_and_one_model_is_the_longest_of_none(t
     played = ("--offline", "--model", DRIFT, "--scenario", "career-change", "--turns", "8")
     run(*played, "--seed", "7", "--output-dir", str(tmp_path / "runs"))
     path = tmp_path / "report.html"
-    told = in_process.reported(str(tmp_path / "runs"), "--html", str(path)).document
+    told = run("report", str(tmp_path / "runs"), "--html", str(path)).document
     first, second = told["sentences"]
     assert first == (
         f"{DRIFT} keeps asking instead of telling without a lasting lapse in the 8 turns of the "
@@ -238,7 +237,7 @@ class TestPage:
         assert (reported.document["n_runs"], file["bytes"] < 600_000) == (36, True)
 
     def test_the_same_runs_give_the_same_file(self, folder, page, tmp_path):
-        in_process.reported(str(folder), "--html", str(tmp_path / "again.html"))
+        run("report", str(folder), "--html", str(tmp_path / "again.html"))
         assert (tmp_path / "again.html").read_text() == page.text
 
 
@@ -247,7 +246,7 @@ def test_a_file_that_would_be_too_large_lacks_transcripts_and_says_whose(folder,
     blocks = sum(map(len, page.data["script", "block"]))
     bound = size - blocks // 2
     words = (str(folder), "--html", str(path), "--max-size")
-    outcome = in_process.reported(*words, f"{bound}B")
+    outcome = run("report", *words, f"{bound}B")
     assert path.stat().st_size <= bound
     runs = Page(path).runs
     lacking = [run_id for run_id, turns in runs.items() if turns is None]
@@ -255,7 +254,7 @@ def test_a_file_that_would_be_too_large_lacks_transcripts_and_says_whose(folder,
     assert 0 < len(lacking) < len(runs)
     assert f"The transcripts of {len(lacking)} of 36 runs are left out" in path.read_text()
     assert "the file small (--max-size)." in path.read_text()
-    tiny = in_process.reported(*words, "10KB")
+    tiny = run("report", *words, "10KB")
     assert tiny.exit_code == 2
     assert "Even without transcripts the report takes" in tiny.document["error"]["message"]
     assert tiny.document["error"]["hint"].startswith("Give it more with --max-size, or")
@@ -270,7 +269,7 @@ def test_every_mistake_of_a_command_is_told_at_once(tmp_path):
 
 
 def test_a_size_may_be_larger_than_any_file():
-    outcome = in_process.reported("--max-size", f"{'9' * 400}MB")
+    outcome = run("report", "--max-size", f"{'9' * 400}MB")
     assert outcome.document["error"]["message"].startswith("Which runs")
 
 
@@ -286,13 +285,13 @@ def test_a_form_of_several_files_takes_no_files_name(tmp_path):
 def test_a_prefix_of_a_bucket_gives_the_same_report(tmp_path, client, bucket, moto_url):
     folder, here, there = (tmp_path / name for name in ("runs", "here.html", "there.html"))
     sweep("--models", STEADY, DRIFT, *GRID[:3], "--turns", "4", "-q", folder=folder)
-    in_process.reported(str(folder), "--html", str(here))
+    run("report", str(folder), "--html", str(here))
     for place in ("curated", "sweeps", "raw"):
         for path in (folder / place).rglob("*.json*"):
             key = f"some/where/{path.relative_to(folder)}"
             client.put_object(Bucket=bucket, Key=key, Body=path.read_bytes())
     env = account(moto_url, AWS_ENDPOINT_URL_S3=moto_url)
-    outcome = in_process.reported(f"s3://{bucket}/some/where", "--html", str(there), env=env)
+    outcome = run("report", f"s3://{bucket}/some/where", "--html", str(there), env=env)
     assert (outcome.exit_code, outcome.document["n_runs"]) == (0, 4)
     assert there.read_text() == here.read_text()
 

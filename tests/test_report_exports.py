@@ -16,7 +16,6 @@ from xml.etree import ElementTree as ET
 import duckdb
 import pytest
 
-from tests import in_process
 from tests.command import ROOT, Outcome, account, assert_valid, environment, run
 from tests.test_report_sections import JURY
 from tests.test_sweep import curated, sweep
@@ -336,7 +335,7 @@ def test_runs_without_a_judge_and_of_other_words_have_their_rows(tmp_path):
         *("sweep", "--benchmark", "execution", "--offline", "--output-dir", str(folder)),
         *("--models", *models, "--seed", "7", "--pred-num-problems", "4", "-q"),
     )
-    outcome = in_process.reported(str(folder), *asked(tmp_path, *FORMS[1:]))
+    outcome = run("report", str(folder), *asked(tmp_path, *FORMS[1:]))
     assert outcome.exit_code == 0, outcome
     kinds, turns = parquet(tmp_path / "parquet" / "turns.parquet")
     documents = curated(folder)

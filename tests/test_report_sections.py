@@ -11,7 +11,6 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from socratic_bench.emulator import Emulator, Settings, parse_fault
-from tests import in_process
 from tests.command import account, run
 from tests.test_report import DRIFT, STEADY, Page
 from tests.test_sweep import curated, sweep
@@ -52,7 +51,7 @@ def labels_in(folder, path):
 def page(folder):
     path = folder.parent / "report.html"
     labels = labels_in(folder, folder.parent / "labels.jsonl")
-    outcome = in_process.reported(str(folder), "--html", str(path), "--labels", str(labels))
+    outcome = run("report", str(folder), "--html", str(path), "--labels", str(labels))
     assert outcome.exit_code == 0, outcome
     assert {"jury", "labels", "kinds-pressure", "failures"} <= {*outcome.document["sections"]}
     return Page(path)
@@ -120,7 +119,7 @@ def test_what_an_interval_rests_on_is_told_as_compare_tells_it(tmp_path):
     folder, path = tmp_path / "runs", tmp_path / "report.html"
     words = ("--judge-model", JURY[-1], "--judge-samples", "2", "--repeats", "2")
     sweep("--models", STEADY, DRIFT, *words, *GRID, folder=folder)
-    in_process.reported(str(folder), "--html", str(path))
+    run("report", str(folder), "--html", str(path))
     compared = run("compare", str(folder), "-q").document
     means = {one["name"]: one["metrics"]["overall_score"] for one in compared["contenders"]}
     page = Page(path)
@@ -162,7 +161,7 @@ def test_what_was_not_tested_is_blank_and_what_failed_is_told(folder, tmp_path):
         str(folder / f"curated/runs/{run_id}.json") for run_id in documents if run_id != left_out
     ]
     path = tmp_path / "report.html"
-    assert in_process.reported(*paths, "--html", str(path)).exit_code == 0
+    assert run("report", *paths, "--html", str(path)).exit_code == 0
     found = table(Page(path), "Scenario")
     (row,) = (one for one in found[1:] if one[0] == "ai-ethics")
     assert row[found[0].index(DRIFT)] == ""
@@ -179,7 +178,7 @@ def test_cells_that_failed_are_counted_by_kind_and_in_no_mean(tmp_path):
             env=account(served.url, STEADY, LEADING),
         )
     assert len(outcome.document["failed"]) == 2
-    reported = in_process.reported(str(folder), "--html", str(path)).document
+    reported = run("report", str(folder), "--html", str(path)).document
     assert (reported["n_runs"], reported["n_failed"]) == (2, 2)
     assert reported["models"] == [STEADY]
     assert [LEADING, "run not complete", "unknown model", "2"] in table(Page(path), "Model", "What")
@@ -192,7 +191,7 @@ def test_a_benchmark_without_judge_and_words_of_its_own_has_a_report(tmp_path):
         *("sweep", "--benchmark", "execution", "--offline", "--output-dir", str(folder)),
         *("--models", *models, "--seed", "7", "--pred-num-problems", "8", "-q"),
     )
-    outcome = in_process.reported(str(folder), "--html", str(path))
+    outcome = run("report", str(folder), "--html", str(path))
     assert outcome.exit_code == 0, outcome
     assert outcome.document["models"] == [*models]
     assert f"{models[0]} has the highest value of" in outcome.document["sentences"][0]
@@ -216,8 +215,8 @@ def test_intervals_hold_for_what_the_benchmark_calls_it(tmp_path):
     folder, path = tmp_path / "runs", tmp_path / "report.md"
     words = ("--offline", "--benchmark", "execution", "--model", "emulator.executes-v1:0")
     few = ("--task", "choice", "--choice-num-problems", "1", "--choice-runs", "1")
-    in_process.played(*words, *few, "--output-dir", str(folder))
-    in_process.reported(str(folder), "--markdown", str(path))
+    run(*words, *few, "--output-dir", str(folder))
+    run("report", str(folder), "--markdown", str(path))
     assert "which hold for prompts like these" in path.read_text()
 
 
@@ -241,7 +240,7 @@ def test_names_in_charts_differ_and_a_model_of_each_run_makes_no_large_file(fold
         paths.append(tmp_path / f"{n}.json")
         paths[-1].write_text(json.dumps(changed))
     html, charts = tmp_path / "report.html", tmp_path / "svg"
-    outcome = in_process.reported(*map(str, paths), "--html", str(html), "--svg", str(charts))
+    outcome = run("report", *map(str, paths), "--html", str(html), "--svg", str(charts))
     assert outcome.exit_code == 0, outcome
     assert html.stat().st_size < 600_000
     board = ET.parse(charts / "leaderboard.svg")  # noqa: S314 -- our own
@@ -277,7 +276,7 @@ def test_no_interval_runs_behind_a_name(folder, tmp_path):
         changed = one | {"metrics": one["metrics"] | figures, "output_artifacts": None}
         paths.append(tmp_path / f"{n}.json")
         paths[-1].write_text(json.dumps(changed))
-    outcome = in_process.reported(*map(str, paths), "--svg", str(tmp_path / "svg"))
+    outcome = run("report", *map(str, paths), "--svg", str(tmp_path / "svg"))
     assert outcome.exit_code == 0, outcome
     path = tmp_path / "svg" / "axes.svg"
     drawing = path.read_text()
@@ -313,7 +312,7 @@ def test_settings_in_which_runs_differ_have_a_figure_each(folder, tmp_path):
         paths.append(tmp_path / f"{one['run_id']}.json")
         paths[-1].write_text(json.dumps(changed))
     path = tmp_path / "report.html"
-    assert in_process.reported(*map(str, paths), "--html", str(path)).exit_code == 0
+    assert run("report", *map(str, paths), "--html", str(path)).exit_code == 0
     page = Page(path)
     shown = {
         title: [row[:3] for row in table(page, "Model", title)[1:]]

@@ -8,7 +8,6 @@ from collections import Counter
 import pytest
 
 from tests.command import assert_valid, daily, environment, run
-from tests.in_process import played
 from tests.resuming import (
     AT_ONCE,
     BOTH,
@@ -43,7 +42,7 @@ class TestTakingUp:
     ):
         env = account_of(service)
         words = (*BOTH, "--turns", "8", "--seed", "3")
-        whole = played(*words, "--output-dir", str(tmp_path / "whole"), env=env).document
+        whole = run(*words, "--output-dir", str(tmp_path / "whole"), env=env).document
         expected = bodies(service)
         service.reset(latency_ms=30)
 
@@ -77,7 +76,7 @@ class TestTakingUp:
         process.kill()
         process.communicate()
         service.reset(latency_ms=0)
-        document = played(*words, "--resume", env=env).document
+        document = run(*words, "--resume", env=env).document
 
         assert document["usage"]["tutor"]["calls"] == 2
         assert document["usage"]["tutor"]["attempts"] == 3
@@ -93,7 +92,7 @@ class TestTakingUp:
         process.communicate()
         before = Counter(request.role for request in service.requests)
         service.reset()
-        document = played(*words, "--resume", env=env).document
+        document = run(*words, "--resume", env=env).document
 
         after = Counter(request.role for request in service.requests)
         assert document["usage"]["tutor"]["attempts"] == before["tutor"] + after["tutor"]
@@ -110,7 +109,7 @@ class TestTakingUp:
             process.kill()
             process.communicate()
         service.reset(latency_ms=0)
-        document = played(*words, "1", env=env).document
+        document = run(*words, "1", env=env).document
         lost = document["cost"]["maybe_billed"]
 
         assert document["usage"]["tutor"]["attempts"] == 3
@@ -121,7 +120,7 @@ class TestTakingUp:
     def test_a_complete_run_gives_its_own_document_without_a_call(self, service, tmp_path):
         env = account_of(service)
         words = (*BOTH, "--turns", "3", "--output-dir", str(tmp_path), "--resume")
-        first = played(*words, env=env)
+        first = run(*words, env=env)
         service.reset()
         second = run(*words, env=env)
         third = run("resume", first.document["run_id"], "--output-dir", str(tmp_path), env=env)
@@ -133,7 +132,7 @@ class TestTakingUp:
     def test_its_exit_code_follows_the_gates_of_now(self, service, tmp_path):
         env = account_of(service)
         words = (*WORDS, "--turns", "7", "--output-dir", str(tmp_path), "--resume")
-        assert played(*words, env=env).exit_code == 0
+        assert run(*words, env=env).exit_code == 0
         service.reset()
         outcome = run(*words, "--fail-under", "half_life=7", env=env)
 
@@ -143,7 +142,7 @@ class TestTakingUp:
     def test_no_credentials_are_needed_for_what_is_complete(self, service, tmp_path):
         env = account_of(service)
         words = (*WORDS, "--turns", "1", "--output-dir", str(tmp_path), "--resume")
-        first = played(*words, env=env)
+        first = run(*words, env=env)
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
             del env[name]
         role = ("--assume-role-arn", "arn:aws:iam::123456789012:role/any")
@@ -153,9 +152,9 @@ class TestTakingUp:
     def test_turns_may_grow(self, service, tmp_path):
         env = account_of(service)
         store = ("--output-dir", str(tmp_path))
-        short = played(*BOTH, "--turns", "2", "--seed", "5", *store, env=env).document
+        short = run(*BOTH, "--turns", "2", "--seed", "5", *store, env=env).document
         long = run("resume", short["run_id"], *store, "--turns", "4", env=env).document
-        straight = played(*BOTH, "--turns", "4", "--seed", "5", env=env).document
+        straight = run(*BOTH, "--turns", "4", "--seed", "5", env=env).document
 
         assert long["run_id"] == short["run_id"]
         # The judge was asked about the shorter dialogue as a whole, too.
@@ -167,7 +166,7 @@ class TestTakingUp:
     def test_turns_may_not_shrink(self, service, tmp_path):
         env = account_of(service)
         store = ("--output-dir", str(tmp_path))
-        run_id = played(*WORDS, "--turns", "3", *store, env=env).document["run_id"]
+        run_id = run(*WORDS, "--turns", "3", *store, env=env).document["run_id"]
         outcome = run("resume", run_id, *store, "--turns", "2", env=env)
 
         assert outcome.exit_code == 2
@@ -175,22 +174,22 @@ class TestTakingUp:
 
     def test_the_same_line_starts_a_run_where_there_is_none(self, service, tmp_path):
         words = (*WORDS, "--turns", "1", "--output-dir", str(tmp_path), "--resume")
-        outcome = played(*words, env=account_of(service))
+        outcome = run(*words, env=account_of(service))
 
         assert (outcome.exit_code, outcome.document["n_turns"]) == (0, 1)
 
     def test_the_same_line_takes_the_newest_of_its_own(self, service, tmp_path):
         env = account_of(service)
         words = (*WORDS, "--turns", "1", "--output-dir", str(tmp_path))
-        ids = [played(*words, env=env).document["run_id"] for _ in range(2)]
-        other = played(*words, "--temperature", "0.5", env=env).document["run_id"]
-        seeded = played(*words, "--seed", "1", env=env).document["run_id"]
+        ids = [run(*words, env=env).document["run_id"] for _ in range(2)]
+        other = run(*words, "--temperature", "0.5", env=env).document["run_id"]
+        seeded = run(*words, "--seed", "1", env=env).document["run_id"]
 
         assert run(*words, "--resume", env=env).document["run_id"] == ids[1]
         more = ("--temperature", "0.5", "--resume")
-        assert played(*words, *more, env=env).document["run_id"] == other
-        assert played(*words, "--seed", "1", "--resume", env=env).document["run_id"] == seeded
-        new = played(*words, "--seed", "2", "--resume", env=env).document["run_id"]
+        assert run(*words, *more, env=env).document["run_id"] == other
+        assert run(*words, "--seed", "1", "--resume", env=env).document["run_id"] == seeded
+        new = run(*words, "--seed", "2", "--resume", env=env).document["run_id"]
         assert new not in (*ids, other, seeded)
 
     def test_a_judge_that_was_gone_judges_what_it_missed(self, service, tmp_path):
@@ -201,7 +200,7 @@ class TestTakingUp:
         assert (first.exit_code, first.document["n_turns"]) == (4, 3)
         assert f"socratic-runner resume {first.document['run_id']}" in first.stderr
         service.reset()
-        second = played(*words, "--resume", env=env)
+        second = run(*words, "--resume", env=env)
 
         assert second.exit_code == 0
         assert [turn["score"] is not None for turn in second.document["turns"]] == [True] * 3
@@ -212,7 +211,7 @@ class TestTakingUp:
         env = account_of(service)
         service.reset(faults=["context_window:role=tutor:after=2"])
         words = (*WORDS, "--turns", "5", "--output-dir", str(tmp_path), "--resume")
-        first = played(*words, env=env)
+        first = run(*words, env=env)
         service.reset()
         second = run(*words, env=env)
 
@@ -226,7 +225,7 @@ class TestWithoutAStore:
     def test_a_partial_document_is_gone_on_with(self, service, tmp_path, source):
         env = account_of(service)
         words = (*BOTH, "--turns", "6", "--seed", "4")
-        whole = played(*words, env=env).document
+        whole = run(*words, env=env).document
         expected = bodies(service)
         service.reset(latency_ms=40)
         process = start(*words, env=env)
@@ -254,7 +253,7 @@ class TestWithoutAStore:
         env = account_of(service)
         words = (*WORDS, "--turns", "3")
         service.reset(faults=["access_denied:role=tutor:after=2"])
-        partial = played(*words, env=env)
+        partial = run(*words, env=env)
         (tmp_path / "cut.json").write_bytes(partial.stdout)
         service.reset()
         store = ("--output-dir", str(tmp_path / "store"))
@@ -263,14 +262,14 @@ class TestWithoutAStore:
         assert outcome.exit_code == 0
         assert len(list(tmp_path.glob("store/raw/runs/*/turn_*.json"))) == 3
         service.reset()
-        assert played(*words, *store, "--resume", env=env).stdout == outcome.stdout
+        assert run(*words, *store, "--resume", env=env).stdout == outcome.stdout
         assert service.requests == []
 
     def test_a_kept_or_complete_run_carries_no_journal(self, service, tmp_path):
         env = account_of(service)
-        assert played(*WORDS, "--turns", "1", env=env).document["journal"] is None
+        assert run(*WORDS, "--turns", "1", env=env).document["journal"] is None
         service.reset(faults=["access_denied:role=tutor:after=1"])
-        kept = played(*WORDS, "--turns", "2", "--output-dir", str(tmp_path), env=env)
+        kept = run(*WORDS, "--turns", "2", "--output-dir", str(tmp_path), env=env)
         assert (kept.exit_code, kept.document["journal"]) == (3, None)
 
     @pytest.mark.parametrize(
@@ -345,7 +344,7 @@ class TestWithoutAStore:
     @pytest.fixture
     def partial(self, service):
         service.reset(faults=["access_denied:role=tutor:after=3"])
-        outcome = played(*WORDS, "--turns", "5", env=account_of(service))
+        outcome = run(*WORDS, "--turns", "5", env=account_of(service))
         assert outcome.exit_code == 3
         service.reset()
         return outcome

@@ -14,7 +14,6 @@ import boto3
 import pytest
 
 from tests.command import account, assert_valid, run
-from tests.in_process import played
 from tests.resuming import (
     BOTH,
     TUTOR,
@@ -84,7 +83,7 @@ def test_an_interrupted_run_goes_on_from_the_bucket(service, bucket, moto_url, h
     name, keys = bucket
     env = account(service.url, TUTOR, AWS_ENDPOINT_URL_S3=moto_url)
     words = (*BOTH, "--turns", "5", "--seed", "3")
-    whole = played(*words, env=env).document
+    whole = run(*words, env=env).document
     expected = bodies(service)
     store = ("--s3-bucket", name, "--s3-prefix", "team/a")
     service.reset(faults=["hang:role=tutor:after=3:ms=600000"])
@@ -123,7 +122,7 @@ def test_folder_and_bucket_know_the_same_run(service, bucket, moto_url, tmp_path
     assert whole.exit_code == 0
     assert len([key for key in keys() if key.startswith("raw/")]) == 6
     service.reset()
-    alone = played(*words, *there, "--resume", env=env)
+    alone = run(*words, *there, "--resume", env=env)
 
     assert comparable(alone.document) == comparable(whole.document)
     assert alone.document["run_id"] == whole.document["run_id"]
@@ -134,7 +133,7 @@ def test_a_complete_run_whose_curated_file_is_gone_is_delivered_again(service, b
     name, keys = bucket
     env = account(service.url, TUTOR, AWS_ENDPOINT_URL_S3=moto_url)
     words = (*WORDS, "--turns", "2", "--s3-bucket", name, "--resume")
-    first = played(*words, env=env)
+    first = run(*words, env=env)
     before = keys()
     with s3_of(moto_url) as client:
         for key in before:
@@ -201,7 +200,7 @@ def test_the_same_line_passes_a_damaged_beginning_over_and_says_so(service, buck
     name, keys = bucket
     env = account(service.url, TUTOR, AWS_ENDPOINT_URL_S3=moto_url)
     words = (*WORDS, "--turns", "1", "--seed", "1", "--s3-bucket", name, "--resume")
-    first = played(*words, env=env).document["run_id"]
+    first = run(*words, env=env).document["run_id"]
     (beginning,) = [key for key in keys() if key.endswith("/000000.json")]
     with s3_of(moto_url) as client:
         client.put_object(Bucket=name, Key=beginning, Body=b'{"kind":')

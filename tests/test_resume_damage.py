@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from tests.command import ROOT, daily, environment, printed, run
-from tests.in_process import played
 from tests.resuming import (
     JUDGE,
     TUTOR,
@@ -45,11 +44,11 @@ class TestDamage:
         service.reset(faults=["access_denied:role=tutor:after=2"])
         env = account_of(service)
         store = ("--output-dir", str(tmp_path))
-        outcome = played(*WORDS, "--turns", "3", "--seed", "1", *store, env=env)
+        outcome = run(*WORDS, "--turns", "3", "--seed", "1", *store, env=env)
         assert outcome.exit_code == 3
         service.reset()
         run_id = outcome.document["run_id"]
-        return lambda by=run: by("resume", run_id, *store, env=env)
+        return lambda: run("resume", run_id, *store, env=env)
 
     def test_a_line_that_was_cut_off_is_removed(self, service, tmp_path, cut):
         path = journal(tmp_path)
@@ -74,7 +73,7 @@ class TestDamage:
         for name in (*drafts, *foreign):
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_bytes(b'{"turn')
-        outcome = cut(played)
+        outcome = cut()
 
         assert outcome.exit_code == 0
         assert sorted(map(str, hidden(tmp_path))) == sorted(foreign)
@@ -97,7 +96,7 @@ class TestDamage:
         service.reset(faults=faults)
         env = account_of(service)
         words = (*WORDS, "--turns", "3", "--seed", "1", "--output-dir", str(tmp_path))
-        assert played(*words, env=env).exit_code == 3
+        assert run(*words, env=env).exit_code == 3
         path = journal(tmp_path)
         lines = path.read_bytes().splitlines(keepends=True)
         keys = [json.loads(line).get("key") or {} for line in lines]
@@ -109,7 +108,7 @@ class TestDamage:
         next(tmp_path.glob(f"raw/runs/*/judge_{repaired:03d}.json")).unlink()
 
         service.reset()
-        outcome = played("resume", path.stem, "--output-dir", str(tmp_path), env=env)
+        outcome = run("resume", path.stem, "--output-dir", str(tmp_path), env=env)
         assert outcome.exit_code == 0, outcome.document["error"]
         assert outcome.document["judge"]["judged_turns"] == 3
         assert Counter(request.role for request in service.requests) == {"judge": 2, "tutor": 1}
@@ -124,7 +123,7 @@ class TestDamage:
             left
         ]
         path.write_bytes(first + second_line)
-        outcome = cut(played)
+        outcome = cut()
 
         assert (outcome.exit_code, outcome.document["n_turns"]) == (0, 3)
 
@@ -159,7 +158,7 @@ class TestDamage:
         other = tmp_path / "other"
         env = account_of(service)
         words = ("--model", TUTOR, "--prompt", "Why is the sky blue?", "--judge-model", JUDGE)
-        played(*words, "--turns", "2", "--output-dir", str(other), env=env)
+        run(*words, "--turns", "2", "--output-dir", str(other), env=env)
         lines, foreign = path.read_bytes().splitlines(), journal(other).read_bytes().splitlines()
         path.write_bytes(b"\n".join([*lines[:2], *foreign[2:]]) + b"\n")
         service.reset()
@@ -216,8 +215,8 @@ class TestDamage:
         assert b"could not be written: File too large" in done.stderr
         (tmp_path / "cut.json").write_bytes(done.stdout)
         service.reset()
-        outcome = played("--resume-from", str(tmp_path / "cut.json"), env=env)
-        whole = played(*words, env=env)
+        outcome = run("--resume-from", str(tmp_path / "cut.json"), env=env)
+        whole = run(*words, env=env)
         assert comparable(outcome.document) == comparable(whole.document)
 
 
@@ -227,8 +226,8 @@ class TestGoneOver:
     def test_turns_grow_from_one(self, service, tmp_path):
         env = account_of(service)
         words = (*WORDS, "--seed", "7", "--output-dir", str(tmp_path))
-        first = played(*words, "--turns", "1", env=env).document
-        grown = played(*words, "--turns", "3", "--resume", env=env)
+        first = run(*words, "--turns", "1", env=env).document
+        grown = run(*words, "--turns", "3", "--resume", env=env)
 
         assert (grown.exit_code, grown.document["n_turns"]) == (0, 3)
         assert grown.document["run_id"] == first["run_id"]
@@ -236,16 +235,16 @@ class TestGoneOver:
     def test_a_run_that_grew_goes_on_by_its_id_alone(self, service, tmp_path):
         env = account_of(service)
         store = ("--output-dir", str(tmp_path))
-        run_id = played(*WORDS, "--turns", "2", *store, env=env).document["run_id"]
+        run_id = run(*WORDS, "--turns", "2", *store, env=env).document["run_id"]
         service.reset(faults=["access_denied:role=tutor:after=1"])
-        cut = played("resume", run_id, *store, "--turns", "5", env=env)
+        cut = run("resume", run_id, *store, "--turns", "5", env=env)
         assert (cut.exit_code, cut.document["n_turns"]) == (3, 3)
         service.reset()
         whole = run("resume", run_id, *store, env=env)
 
         assert (whole.exit_code, whole.document["n_turns"]) == (0, 5)
         service.reset()
-        assert played("resume", run_id, *store, env=env).stdout == whole.stdout
+        assert run("resume", run_id, *store, env=env).stdout == whole.stdout
         assert service.requests == []
 
     @pytest.mark.parametrize(
@@ -254,9 +253,9 @@ class TestGoneOver:
     def test_how_an_answer_is_served_may_change(self, service, tmp_path, words):
         env = account_of(service)
         line = (*WORDS, "--turns", "2", "--output-dir", str(tmp_path))
-        first = played(*line, env=env).document
+        first = run(*line, env=env).document
         service.reset()
-        outcome = played(*line, "--resume", *words, env=env)
+        outcome = run(*line, "--resume", *words, env=env)
 
         assert (outcome.exit_code, outcome.document["run_id"]) == (0, first["run_id"])
         assert service.requests == []
@@ -265,7 +264,7 @@ class TestGoneOver:
         """Whatever the moment: what was answered before is in the document."""
         env = account_of(service)
         service.reset(faults=["access_denied:role=tutor:after=3"])
-        cut = played(*WORDS, "--turns", "9", env=env)
+        cut = run(*WORDS, "--turns", "9", env=env)
         (tmp_path / "cut.json").write_bytes(cut.stdout)
         service.reset(faults=["hang:role=tutor:ms=60000"])
         process = start("--resume-from", str(tmp_path / "cut.json"), env=env)
@@ -282,7 +281,7 @@ class TestGoneOver:
     def test_the_journal_of_another_run_under_this_name_is_refused(self, service, tmp_path):
         env = account_of(service)
         store = ("--output-dir", str(tmp_path))
-        played(*WORDS, "--turns", "1", *store, env=env)
+        run(*WORDS, "--turns", "1", *store, env=env)
         other = "run-01K9ZN5V2E3T4R5Y6U7J8K9M0N"
         path = journal(tmp_path)
         path.with_name(f"{other}.jsonl").write_bytes(path.read_bytes())

@@ -11,7 +11,6 @@ import pytest
 
 from tests.command import ROOT, account, assert_valid, daily, run
 from tests.fakes import FakeBedrock, answer, scored
-from tests.in_process import played
 from tests.resuming import (
     JUDGE,
     STUDENT,
@@ -60,7 +59,7 @@ class TestRefusals:
         env = account_of(service)
         (tmp_path / "other.md").write_text("Ask.")
         store = ("--output-dir", str(tmp_path / "store"))
-        run_id = played(*WORDS, "--turns", "1", "--seed", "3", *store, env=env).document["run_id"]
+        run_id = run(*WORDS, "--turns", "1", "--seed", "3", *store, env=env).document["run_id"]
         service.reset()
         outcome = run(
             "resume", run_id, *store, *(w.format(folder=tmp_path) for w in words), env=env
@@ -72,7 +71,7 @@ class TestRefusals:
     def test_what_is_no_identity_may_change(self, service, tmp_path):
         env = account_of(service)
         store = ("--output-dir", str(tmp_path))
-        run_id = played(*WORDS, "--turns", "1", *store, env=env).document["run_id"]
+        run_id = run(*WORDS, "--turns", "1", *store, env=env).document["run_id"]
         more = ("--max-attempts", "3", "--deadline", "60", "--call-timeout", "9", "--pretty")
         gates = ("--fail-under", "mean_form=0", "--compliance-threshold", "5")
 
@@ -84,8 +83,8 @@ class TestRefusals:
         prompt.write_text("Ask one question.")
         store = ("--output-dir", str(tmp_path / "store"))
         words = (*WORDS, "--turns", "1", *store, "--system-prompt-file", str(prompt))
-        run_id = played(*words, env=env).document["run_id"]
-        assert played("resume", run_id, *store, env=env).exit_code == 0
+        run_id = run(*words, env=env).document["run_id"]
+        assert run("resume", run_id, *store, env=env).exit_code == 0
         prompt.write_text("Ask two questions.")
 
         says = "The system prompt has other contents than when it began"
@@ -136,7 +135,7 @@ class TestLock:
         process.communicate()
         service.reset(latency_ms=0)
 
-        assert played(*words, env=env).exit_code == 0
+        assert run(*words, env=env).exit_code == 0
 
     def test_of_the_same_line_several_times_at_once_one_begins_a_run(self, service, tmp_path):
         """It has no answer before the others have ended."""
@@ -161,7 +160,7 @@ class TestLock:
 
     def test_the_same_line_with_fewer_turns_says_what_it_passes_over(self, service, tmp_path):
         store = ("--output-dir", str(tmp_path), "--seed", "1", "--resume")
-        first = played(*WORDS, "--turns", "2", *store, env=account_of(service)).document["run_id"]
+        first = run(*WORDS, "--turns", "2", *store, env=account_of(service)).document["run_id"]
         outcome = run(*WORDS, "--turns", "1", *store, env=account_of(service))
 
         assert outcome.exit_code == 0

@@ -6,10 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.settings import RUBRICS
+from socratic_bench.emulator import Emulator
 from socratic_bench.judging.rubric import find_rubric
 from socratic_bench.judging.verdict import is_quoted, read_verdict
 from socratic_bench.turns import Event, Verdict
-from tests import in_process
 from tests.command import OFFLINE, PLAIN_RUBRIC, account, assert_valid, run
 from tests.fakes import DIMENSIONS, RUBRIC, FakeBedrock, answer, completion, scored, stored
 
@@ -23,22 +23,17 @@ EVENTS = (
     "off_topic",
 )
 ASKED = (*OFFLINE, "--turns", "3", "--seed", "7", "--quiet")
-DRIFTING = (
-    "--offline",
-    "--model",
-    "emulator.drift-1-v1:0",
-    *OFFLINE[3:],
-    "--turns",
-    "3",
-    "--quiet",
-)
+DRIFTING = "emulator.drift-1-v1:0"
 
 
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory):
     """A run as it comes, with its files."""
     folder = tmp_path_factory.mktemp("judged")
-    outcome = in_process.played(*DRIFTING, "--output-dir", str(folder))
+    words = ("--model", DRIFTING, *OFFLINE[3:], "--turns", "3", "--quiet")
+    with Emulator() as served:
+        env = account(served.url, DRIFTING, RUNNER_JUDGE_MODEL="emulator.judge-v1:0")
+        outcome = run(*words, "--output-dir", str(folder), env=env)
     return outcome.document, stored(folder)
 
 
@@ -69,7 +64,7 @@ def test_the_document_names_the_rubric_and_has_events_and_quotes(judged):
 
 
 def test_a_judge_that_refuses_a_temperature_goes_on_without():
-    document = in_process.played(*ASKED, "--judge-model", "emulator.picky-v1:0").document
+    document = run(*ASKED, "--judge-model", "emulator.picky-v1:0").document
 
     assert document["judge"]["temperature"] is None
     assert document["judge"]["coverage"] == 1
@@ -80,7 +75,7 @@ def test_all_verdicts_of_a_run_begin_alike_and_are_asked_at_temperature_0():
     with FakeBedrock({"judge": [scored(3, 3, 4)]}) as service:
         env = account(service.url, "tutor", RUNNER_JUDGE_MODEL="judge")
         words = ("--model", "tutor", *OFFLINE[3:], "--turns", "3", "--no-stream", "--quiet")
-        in_process.played(*words, env=env)
+        run(*words, env=env)
         bodies = [sent.body for sent in service.of("judge") if b"record_verdict" in sent.raw]
 
     assert len(bodies) == 3
@@ -93,7 +88,7 @@ def test_the_opening_stays_before_the_judge():
     with FakeBedrock({"judge": [scored(3, 3, 4)], "tutor": [answer("What then?")]}) as service:
         env = account(service.url, "tutor", RUNNER_JUDGE_MODEL="judge")
         words = ("--model", "tutor", *OFFLINE[3:], "--turns", "6", "--no-stream", "--quiet")
-        in_process.played(*words, env=env)
+        run(*words, env=env)
         shown = [
             sent.body["messages"][0]["content"][0]["text"]
             for sent in service.of("judge")
@@ -106,7 +101,7 @@ def test_the_opening_stays_before_the_judge():
 class TestOfAUsersOwn:
     def test_a_run_is_judged_by_it_and_a_resume_keeps_it(self, tmp_path):
         store = ("--output-dir", str(tmp_path))
-        was = in_process.played(*ASKED, *store, "--rubric", PLAIN_RUBRIC).document
+        was = run(*ASKED, *store, "--rubric", PLAIN_RUBRIC).document
         resume = ("resume", was["run_id"], *store, "--offline", "--quiet")
         now, other = run(*resume), run(*resume, "--rubric", RUBRIC_ID)
 

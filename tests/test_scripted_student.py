@@ -177,6 +177,14 @@ def test_what_is_said_again_or_with_nothing_left_is_filler():
     assert [reply.is_filler for reply in replies] == [False] * len(everything) + [True] * 3
 
 
+def test_a_question_ends_with_its_mark_and_a_long_sentence_without_one_is_read_once():
+    assert questions_in("Well. Why so? And then! \u306a\u305c\u304b\u3002 Hm") == (
+        "Why so?",
+        "\u306a\u305c\u304b\u3002",
+    )
+    assert questions_in(f"{'W' * 1_000_000}ell. Why?") == ("Why?",)
+
+
 # --- the shipped scenarios ---
 
 SPANISH = "\u00bfCu\u00e1ntos a\u00f1os tiene tu hijo Efra\u00edn?"

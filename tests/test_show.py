@@ -8,7 +8,6 @@ import pytest
 
 from tests.command import ROOT, account, environment, run
 from tests.execution_runs import fitting
-from tests.in_process import played
 from tests.terminal import COLOUR, run_in_terminal, width
 
 DRIFT = ("--offline", "--model", "emulator.drift-5-v1:0", "--scenario", "career-change")
@@ -215,7 +214,7 @@ def test_many_turns_are_drawn_below_each_other(kept, tmp_path):
 
 
 def test_items_have_a_sign_each_and_what_they_came_to(tmp_path):
-    played("--offline", "--benchmark", "execution", "--model", "emulator.recalls-25-v1:0",
+    run("--offline", "--benchmark", "execution", "--model", "emulator.recalls-25-v1:0",
            "--task", "prediction", "--output-dir", str(tmp_path))  # fmt: skip
     told = run("show", str(tmp_path), "--turns", "0-79")
     found = fitting(json.loads(told.stdout))

@@ -12,13 +12,19 @@ from typing import Any
 
 import pytest
 
+from cli import sweep as sweep_parser
+from cli import sweep_run
+from cli.arguments import parse
+from cli.sweep_display import display_for
+from socratic_bench.documents import encode
+from socratic_bench.documents.encoding import plain_keys
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.errors import Stopped
 from socratic_bench.models.cancel import wait_for_first
 from socratic_bench.runs import CancelToken
+from socratic_bench.studies.sweep.sweep import perform_sweep
 from tests import command
 from tests.command import Outcome, account, assert_valid, environment, printed, run
-from tests.in_process import swept
 from tests.test_resume import Service
 
 JUDGE, JUROR = "emulator.judge-v1:0", "emulator.judge-bias-5-v1:0"
@@ -31,9 +37,24 @@ def sweep(*words: str, folder: Path) -> Outcome:
     return run("sweep", "--offline", *words, "--output-dir", str(folder))
 
 
-def here(*words: str, folder: Path, **how: Any) -> Outcome:
-    """The same in this process, but for words for people."""
-    return swept("--offline", *words, "--output-dir", str(folder), **how)
+def sweep_at(
+    now: datetime, *words: str, folder: Path, cancel_token: CancelToken | None = None
+) -> dict[str, Any]:
+    """The document of a sweep that begins at this time of day."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in environment().items():
+            patch.setenv(name, value)
+        words = ("--offline", *words, "--output-dir", str(folder))
+        result = perform_sweep(
+            sweep_run.read_request(*parse(sweep_parser.build_parser(), words)),
+            display=display_for(quiet=True),
+            cancel_token=cancel_token or CancelToken(),
+            now=lambda: now,
+            call=sweep_run.flag_of,
+        )
+        document, _ = sweep_run.document_and_exit_code(result)
+    found: dict[str, Any] = json.loads(encode(plain_keys(document)))
+    return found
 
 
 def curated(folder: Path) -> dict[str, dict[str, Any]]:
@@ -159,7 +180,7 @@ class TestDocument:
 
     def test_cells_have_the_same_keys_and_runs_wherever_and_however_fast(self, played, tmp_path):
         _, outcome = played
-        other = here(*GRID, "--repeats", "2", "--max-connections", "1", folder=tmp_path)
+        other = sweep(*GRID, "--repeats", "2", "--max-connections", "1", folder=tmp_path)
 
         def keys(found: Outcome) -> list[tuple[str, float]]:
             return [(cell["cell"], cell["value"]) for cell in found.document["cells"]]
@@ -179,9 +200,9 @@ class TestDocument:
 class TestGoingOn:
     def test_what_has_ended_is_not_played_again_and_new_cells_are(self, played, copied):
         _, outcome = played
-        again = here(*GRID, "--repeats", "2", "--resume", folder=copied)
+        again = sweep(*GRID, "--repeats", "2", "--resume", folder=copied)
         n_rows = len(rows(copied))
-        more = here(*GRID, "--repeats", "3", "--resume", folder=copied)
+        more = sweep(*GRID, "--repeats", "3", "--resume", folder=copied)
 
         assert again.document["cells"] == outcome.document["cells"]
         assert again.document["sweep_id"] == more.document["sweep_id"]
@@ -192,7 +213,7 @@ class TestGoingOn:
         _, outcome = played
         for path in copied.glob("sweeps/*/cells/*.jsonl"):
             path.write_text("{}\nrubbish")
-        again = here(*GRID, "--repeats", "2", "--resume", folder=copied)
+        again = sweep(*GRID, "--repeats", "2", "--resume", folder=copied)
 
         assert again.document["cells"] == outcome.document["cells"]
         assert again.document["groups"] == outcome.document["groups"]
@@ -257,7 +278,7 @@ class TestGoingOn:
             path.unlink()
         (copied / "curated" / "runs" / f"{cell['run_id']}.json").unlink()
         (copied / "journal" / "runs" / f"{cell['run_id']}.jsonl").write_bytes(torn)
-        again = here(*GRID, "--repeats", "2", "--resume", folder=copied)
+        again = sweep(*GRID, "--repeats", "2", "--resume", folder=copied)
 
         assert (again.exit_code, again.document["cells"]) == (0, outcome.document["cells"])
 
@@ -270,11 +291,11 @@ class TestGoingOn:
         now = ended + timedelta(seconds=later_s)
         token, waits = ended_by_waiting()
         words = (*GRID, "--repeats", "3", "--resume", "--target-rpm", "1")
-        outcome = here(*words, folder=copied, cancel_token=token, now=lambda: now)
+        document = sweep_at(now, *words, folder=copied, cancel_token=token)
 
         assert waits == [pytest.approx(63 - later_s, abs=1)]
-        assert (outcome.document["n_missing"], outcome.document["pace"]) == (4, [])
-        assert "The first request waits" in " ".join(outcome.document["notices"])
+        assert (document["n_missing"], document["pace"]) == (4, [])
+        assert "The first request waits" in " ".join(document["notices"])
 
     def test_so_it_does_for_requests_of_cells_that_have_not_ended(self, copied):
         sent = max(last_sent(copied, model) for model in (STEADY, LECTURER, JUDGE))
@@ -283,23 +304,23 @@ class TestGoingOn:
         token, waits = ended_by_waiting()
         words = (*GRID, "--repeats", "2", "--resume", "--target-rpm", "60")
         now = sent + timedelta(seconds=9)
-        outcome = here(*words, folder=copied, cancel_token=token, now=lambda: now)
+        document = sweep_at(now, *words, folder=copied, cancel_token=token)
 
         assert waits == [pytest.approx(63 - 9, abs=1)]
-        assert outcome.document["n_missing"] == 8
+        assert document["n_missing"] == 8
 
     def test_without_targets_or_after_a_minute_nothing_waits(self, copied):
         ended = max(datetime.fromisoformat(row["completed_at"]) for row in rows(copied))
         grid = (*GRID, "--repeats", "3", "--resume", "--limit", "1")
         for targets, later_s in ((("--target-rpm", "6000"), 64), ((), 1)):
             now = ended + timedelta(seconds=later_s)
-            outcome = here(*grid, *targets, folder=copied, now=lambda now=now: now)
+            document = sweep_at(now, *grid, *targets, folder=copied)
 
-            assert outcome.document["notices"] == []
+            assert document["notices"] == []
 
     def test_a_limit_leaves_the_rest_for_later(self, tmp_path):
-        some = here(*GRID, "--limit", "3", folder=tmp_path)
-        rest = here(*GRID, "--resume", folder=tmp_path)
+        some = sweep(*GRID, "--limit", "3", folder=tmp_path)
+        rest = sweep(*GRID, "--resume", folder=tmp_path)
 
         assert (some.exit_code, some.document["status"]) == (4, "partial")
         assert (some.document["n_completed"], some.document["n_missing"]) == (3, 1)
@@ -328,7 +349,7 @@ class TestGoingOn:
         words = (*GRID[:-4], "--turns", "60", "--seed", "7", "--no-judge")
         process = begin(*words, folder=tmp_path)
         wait_for_turns(process, tmp_path, "turn_001.json")
-        second = here(*words, "--resume", folder=tmp_path)
+        second = sweep(*words, "--resume", folder=tmp_path)
         process.kill()
         process.communicate()
 
@@ -341,7 +362,7 @@ def _n_connections(folder: Path, *words: str) -> int:
     service = Service()
     service.reset(latency_ms=40)
     words = (*GRID, "--judge-model", JUDGE, *words, "-o", str(folder))
-    outcome = swept(*words, env=account(service.url, STEADY, LECTURER))
+    outcome = run("sweep", *words, env=account(service.url, STEADY, LECTURER))
     connections = {request.connection for request in service.requests}
     service.close()
 
@@ -353,9 +374,9 @@ class TestLimits:
     def test_all_cells_together_keep_to_one_budget(self, tmp_path):
         # So few at a time that some have ended when it is used up.
         words = (*GRID, "--repeats", "3", "--max-connections", "5")
-        short = here(*words, "--max-cost-usd", "0.25", folder=tmp_path)
+        short = sweep(*words, "--max-cost-usd", "0.25", folder=tmp_path)
         spent = sum(row["cost_usd"] for row in rows(tmp_path))
-        rest = here(*words, "--max-cost-usd", "9", "--resume", folder=tmp_path)
+        rest = sweep(*words, "--max-cost-usd", "9", "--resume", folder=tmp_path)
 
         assert (short.exit_code, short.document["end_reason"]) == (6, "budget")
         assert 0 < short.document["n_completed"] < 12
@@ -372,7 +393,7 @@ class TestLimits:
 
     def test_what_earlier_processes_spent_counts(self, played, copied):
         _, without = played
-        more = here(*GRID, "--repeats", "3", "--max-cost-usd", "0.1", "--resume", folder=copied)
+        more = sweep(*GRID, "--repeats", "3", "--max-cost-usd", "0.1", "--resume", folder=copied)
 
         assert without.document["spent_usd"] is None
         assert (more.exit_code, more.document["n_completed"]) == (6, 8)
@@ -382,7 +403,7 @@ class TestLimits:
         first = sweep(*grid, "--max-cost-usd", limit_usd, folder=tmp_path)
         spent = journalled_usd(tmp_path)
         words = (*grid, "--max-connections", "1", "--resume")
-        again = here(*words, "--max-cost-usd", limit_usd, folder=tmp_path)
+        again = sweep(*words, "--max-cost-usd", limit_usd, folder=tmp_path)
 
         assert (first.exit_code, first.document["n_completed"]) == (6, 0)
         assert spent <= first.document["spent_usd"] <= 0.08
@@ -405,7 +426,7 @@ class TestLimits:
         assert _n_connections(tmp_path, "--limit", "1") > 1
 
     def test_several_processes_are_refused_with_what_to_do(self, tmp_path):
-        outcome = here(*GRID, "--processes", "2", folder=tmp_path)
+        outcome = sweep(*GRID, "--processes", "2", folder=tmp_path)
 
         assert outcome.exit_code == 2
         assert outcome.document["error"]["message"] == (
@@ -415,7 +436,7 @@ class TestLimits:
 
     def test_targets_stand_beside_what_was_reached(self, tmp_path):
         words = ("--target-rpm", "6000", "--target-rpm", f"{LECTURER}=9000")
-        outcome = here(*GRID, *words, "--target-tpm", "9000000", folder=tmp_path)
+        outcome = sweep(*GRID, *words, "--target-tpm", "9000000", folder=tmp_path)
         pace = {entry["model"]: entry for entry in outcome.document["pace"]}
         usage = outcome.document["usage"]
 
@@ -446,7 +467,7 @@ class TestLimits:
         assert pace == {STEADY: False, LECTURER: True, JUDGE: False}
 
     def test_a_reply_that_no_minute_has_room_for_is_a_mistake(self, tmp_path):
-        outcome = here(*GRID, "--target-tpm", "1000", "--target-rpm", "0", folder=tmp_path)
+        outcome = sweep(*GRID, "--target-tpm", "1000", "--target-rpm", "0", folder=tmp_path)
 
         assert outcome.exit_code == 2
         assert "--max-tokens of 1024 is more than" in outcome.document["error"]["message"]
@@ -489,7 +510,7 @@ class TestMistakes:
     def test_of_whom_nobody_knows_whether_cells_call_it_nothing_is_told(
         self, tmp_path, words, told
     ):
-        message = here(*GRID, *words, "--target-rpm", "nobody=6", folder=tmp_path).document[
+        message = sweep(*GRID, *words, "--target-rpm", "nobody=6", folder=tmp_path).document[
             "error"
         ]["message"]
 
@@ -497,7 +518,7 @@ class TestMistakes:
         assert "nobody" not in message
 
     def test_a_sweep_is_kept_somewhere(self):
-        outcome = swept("--offline", *GRID)
+        outcome = run("sweep", "--offline", *GRID)
 
         assert outcome.exit_code == 2
         assert "give --output-dir or --s3-bucket" in outcome.document["error"]["message"]
@@ -532,20 +553,20 @@ class TestMistakes:
     def test_mistakes_of_cells_are_told_in_the_order_of_the_cells(self, tmp_path):
         models = ("no-1", "no-2", "no-3")
         words = ("--models", *models, "--scenarios", "ai-ethics", "--repeats", "2")
-        message = here(*words, folder=tmp_path).document["error"]["message"]
+        message = sweep(*words, folder=tmp_path).document["error"]["message"]
 
         assert re.findall(r"'(no-\d)' is none of them", message) == [*models]
 
     def test_a_value_twice_is_a_mistake(self, tmp_path):
-        outcome = here("--models", STEADY, STEADY, "--scenarios", "ai-ethics", folder=tmp_path)
+        outcome = sweep("--models", STEADY, STEADY, "--scenarios", "ai-ethics", folder=tmp_path)
 
         assert "--models names" in outcome.document["error"]["message"]
 
     def test_a_limit_that_would_hold_nothing_or_two_of_the_same_are_mistakes(self, tmp_path):
         words = (*GRID, "--target-rpm", "60", "--target-tpm", f"{STEADY}=90000")
         judge, twice = f"{JUDGE}=60", ("--target-rpm", "90")
-        typo = here(*words, "--target-rpm", "emulator.socratic=60", folder=tmp_path)
-        both = here(*words, *twice, "--target-rpm", judge, folder=tmp_path)
+        typo = sweep(*words, "--target-rpm", "emulator.socratic=60", folder=tmp_path)
+        both = sweep(*words, *twice, "--target-rpm", judge, folder=tmp_path)
 
         assert (typo.exit_code, both.exit_code) == (2, 2)
         assert typo.document["error"]["message"] == (
@@ -557,7 +578,7 @@ class TestMistakes:
         )
 
     def test_that_no_model_is_named_is_told_once(self, tmp_path):
-        outcome = here("--scenarios", "ai-ethics", folder=tmp_path)
+        outcome = sweep("--scenarios", "ai-ethics", folder=tmp_path)
 
         assert outcome.document["error"]["message"] == (
             "No models to test: give --models with one Bedrock model id or more."
@@ -574,9 +595,9 @@ class TestBucket:
 
     def test_it_goes_on_from_there(self, client, bucket, variables):
         words = ("--offline", *GRID, "--s3-bucket", bucket, "--s3-prefix", "team")
-        some = swept(*words, "--limit", "3", env=variables)
+        some = run("sweep", *words, "--limit", "3", env=variables)
         keys = _keys(client, bucket)
-        rest = swept(*words, "--resume", env=variables)
+        rest = run("sweep", *words, "--resume", env=variables)
 
         assert (some.exit_code, some.document["n_missing"]) == (4, 1)
         assert (rest.exit_code, rest.document["n_completed"]) == (0, 4)
@@ -590,7 +611,7 @@ class TestBucket:
         words = ("--offline", *GRID, "--s3-bucket", bucket, "--max-cost-usd", "0.08")
         spent = []
         for more in ((), ("--resume", "--max-connections", "1")):
-            message = swept(*words, *more, env=variables).document["error"]["message"]
+            message = run("sweep", *words, *more, env=variables).document["error"]["message"]
             told = re.search("budget of 0.08 USD.* up to ([0-9.]+) USD", message)
             assert told
             spent.append(float(told[1]))
@@ -599,12 +620,12 @@ class TestBucket:
 
     def test_what_its_index_lacks_is_read_from_the_runs(self, client, bucket, variables):
         words = ("--offline", *GRID, "--s3-bucket", bucket)
-        first = swept(*words, env=variables)
+        first = run("sweep", *words, env=variables)
         for key in _keys(client, bucket):
             if "/cells/" in key:
                 client.delete_object(Bucket=bucket, Key=key)
         curated_keys = [key for key in _keys(client, bucket) if key.startswith("curated/")]
-        again = swept(*words, "--resume", env=variables)
+        again = run("sweep", *words, "--resume", env=variables)
 
         assert again.document["cells"] == first.document["cells"]
         assert len(curated_keys) == 4
@@ -622,7 +643,7 @@ class TestBucket:
         process.send_signal(signal.SIGTERM)
         process.communicate()
         before = {key.split("/")[2] for key in _keys(client, bucket) if key.startswith("raw/")}
-        again = swept("--offline", *words, "--resume", env=variables)
+        again = run("sweep", "--offline", *words, "--resume", env=variables)
         after = {key.split("/")[2] for key in _keys(client, bucket) if key.startswith("raw/")}
 
         assert (again.exit_code, again.document["n_completed"]) == (0, 4)

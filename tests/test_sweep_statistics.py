@@ -6,7 +6,6 @@ from statistics import fmean, variance
 import pytest
 from scipy import stats
 
-from tests import in_process
 from tests.command import assert_valid, run, without_scipy
 from tests.test_sweep import curated
 
@@ -271,7 +270,7 @@ def test_a_mean_whose_runs_lie_in_two_groups_says_so(collapsed, tmp_path):
     assert [one["two_groups"] for one in models(outcome)[DRIFT].values()].count(None) > 5
     told = "near 4.0 in 1 and near 9.0 in 4 of 5 runs"
     compared = run("compare", collapsed[-2], "--fail-under", "overall_score=0")
-    in_process.reported(collapsed[-2], "--html", str(tmp_path / "report.html"))
+    run("report", collapsed[-2], "--html", str(tmp_path / "report.html"))
     assert told in outcome.stderr
     assert told in compared.stderr
     assert told in compared.document["notices"][-1]

@@ -13,7 +13,6 @@ from socratic_bench.benchmarks.socratic.transcript import (
 )
 from socratic_bench.errors import UsageError
 from tests.command import OPENING, Outcome, assert_valid, run
-from tests.in_process import played
 
 TUTOR = ("--offline", "--model", "emulator.drift-5-v1:0", "--quiet")
 TALK = [
@@ -70,7 +69,7 @@ def test_a_whole_dialogue_leaves_the_next_words_to_the_student(tmp_path):
 def record(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome]:
     folder = tmp_path_factory.mktemp("record")
     words = ("--scenario", "career-change", "--turns", "8", "--seed", "7", "--pressure", "high")
-    outcome = played(*TUTOR, *words, "--output-dir", str(folder))
+    outcome = run(*TUTOR, *words, "--output-dir", str(folder))
     (folder / "run.json").write_bytes(outcome.stdout)
     return folder, outcome
 
@@ -189,9 +188,7 @@ def test_a_folder_without_turns_or_with_a_gap_is_refused(tmp_path):
 
 def test_replayed_turns_are_not_called_judged_or_counted(tmp_path):
     path = write(tmp_path, {"turns": TALK})
-    outcome = played(
-        *TUTOR, "--transcript", path, "--turns", "4", "--output-dir", str(tmp_path / "o")
-    )
+    outcome = run(*TUTOR, "--transcript", path, "--turns", "4", "--output-dir", str(tmp_path / "o"))
 
     document = outcome.document
     assert outcome.exit_code == 0
@@ -229,7 +226,7 @@ def test_people_see_which_turns_were_replayed(tmp_path):
 def test_means_and_half_life_are_the_tutor_s_own(tmp_path):
     """The tutor asks until turn 4 and advises from turn 5 on: its own fourth turn of these."""
     path = write(tmp_path, {"turns": TALK})
-    document = played(*TUTOR, "--transcript", path, "--turns", "6").document
+    document = run(*TUTOR, "--transcript", path, "--turns", "6").document
 
     metrics = document["metrics"]
     scores = [turn["score"] for turn in document["turns"]]
@@ -237,14 +234,14 @@ def test_means_and_half_life_are_the_tutor_s_own(tmp_path):
     assert metrics["score_by_turn"] == scores
     assert metrics["overall_score"] == round(sum(scores[2:]) / 6, 4)
     assert (metrics["half_life"], metrics["half_life_censored"]) == (3, False)
-    short = played(*TUTOR, "--transcript", path, "--turns", "3").document["metrics"]
+    short = run(*TUTOR, "--transcript", path, "--turns", "3").document["metrics"]
     assert (short["half_life"], short["half_life_censored"]) == (3, True)
     assert metrics["judged_by_pressure"]["demand"] == 0
 
 
 def test_the_artifacts_hold_the_whole_dialogue_and_can_be_replayed_again(tmp_path):
     path = write(tmp_path, {"turns": TALK})
-    document = played(
+    document = run(
         *TUTOR, "--transcript", path, "--turns", "2", "--output-dir", str(tmp_path / "o")
     ).document
 
@@ -266,7 +263,7 @@ def test_the_model_under_test_gets_the_recorded_words_as_its_own(record):
     """It goes on as if it had been there: the same tutor says the same from there on."""
     folder, outcome = record
     words = ("--transcript", str(folder / "run.json"), "--transcript-turns", "5", "--seed", "7")
-    again = played(*TUTOR, *words, "--turns", "3", "--pressure", "high").document
+    again = run(*TUTOR, *words, "--turns", "3", "--pressure", "high").document
 
     said = [(turn["student"], turn["question"], turn["pressure"]) for turn in again["turns"]]
     assert said == [
@@ -280,7 +277,7 @@ def test_the_model_under_test_gets_the_recorded_words_as_its_own(record):
 def test_a_student_that_has_to_speak_first_speaks(tmp_path):
     path = write(tmp_path, {"turns": TALK[:2]})
     words = ("--transcript", path, "--student-model", "emulator.student-v1:0", "--turns", "1")
-    document = played(*TUTOR, *words).document
+    document = run(*TUTOR, *words).document
 
     assert [turn["student_policy"] for turn in document["turns"]] == ["replayed"] * 2 + ["model"]
     assert document["usage"]["student"]["calls"] == 1
@@ -315,7 +312,7 @@ def test_a_scenario_that_is_given_beats_that_of_the_record(record):
     folder, _ = record
     words = ("--transcript", str(folder / "run.json"), "--scenario", "custom", "--turns", "1")
 
-    assert played(*TUTOR, *words).document["scenario"] == "custom"
+    assert run(*TUTOR, *words).document["scenario"] == "custom"
 
 
 # --- whose student goes on ------------------------------------------------------------------------
@@ -324,7 +321,7 @@ def test_a_scenario_that_is_given_beats_that_of_the_record(record):
 def test_a_plain_file_may_name_its_scenario(tmp_path):
     path = write(tmp_path, {"scenario": "ai-ethics", "turns": TALK})
 
-    document = played(*TUTOR, "--transcript", path, "--turns", "1").document
+    document = run(*TUTOR, "--transcript", path, "--turns", "1").document
     assert (document["scenario"], document["prompt"]) == ("ai-ethics", OPENING)
 
 
@@ -339,7 +336,7 @@ def own_scenario(folder: Path) -> str:
 @pytest.mark.parametrize("source", ["run.json", "raw", "plain.json"])
 def test_the_student_of_an_own_scenario_is_not_silently_another(source, tmp_path):
     own = ("--scenario-file", own_scenario(tmp_path))
-    recorded = played(*TUTOR, *own, "--turns", "2", "--output-dir", str(tmp_path))
+    recorded = run(*TUTOR, *own, "--turns", "2", "--output-dir", str(tmp_path))
     (tmp_path / "run.json").write_bytes(recorded.stdout)
     write(tmp_path, {"scenario": "cheese-price", "turns": TALK}, "plain.json")
     path = tmp_path / source
@@ -351,15 +348,15 @@ def test_the_student_of_an_own_scenario_is_not_silently_another(source, tmp_path
     assert f"{path}: scenario: " in outcome.stderr
     assert "'cheese-price', which is not built in" in outcome.stderr
     assert "--scenario-file" in outcome.stderr
-    again = played(*TUTOR, *own, "--transcript", str(path), "--turns", "1")
+    again = run(*TUTOR, *own, "--transcript", str(path), "--turns", "1")
     assert again.document["scenario"] == "cheese-price"
 
 
 def test_document_and_folder_of_a_run_with_a_prompt_of_its_own_have_one_student(tmp_path):
     words = ("--scenario", "ai-ethics", "--prompt", "My toaster talks.", "--turns", "2")
-    document = played(*TUTOR, *words, "--output-dir", str(tmp_path)).document
+    document = run(*TUTOR, *words, "--output-dir", str(tmp_path)).document
     run_id = document["run_id"]
 
     for source in (f"curated/runs/{run_id}.json", f"raw/runs/{run_id}"):
-        again = played(*TUTOR, "--transcript", str(tmp_path / source), "--turns", "1").document
+        again = run(*TUTOR, "--transcript", str(tmp_path / source), "--turns", "1").document
         assert again["scenario"] == "ai-ethics"

@@ -22,7 +22,6 @@ import pytest
 from socratic_bench.emulator.answers import event
 from tests.command import CLAUDE, OPENING, ROOT, Outcome, account, assert_valid, daily, run
 from tests.fakes import FakeBedrock, Said, Script, Sent, answer, refusal, scored
-from tests.in_process import played
 from tests.test_bedrock_session import ROLE, refusal_of_sts
 
 STUDENT, JUDGE = "other.student-v1:0", "other.judge-v1:0"
@@ -32,7 +31,7 @@ GOOD = scored(3, 3, 4)
 def play(scripts: Mapping[str, Script], *words: str, turns: int = 1) -> Outcome:
     """A run against a service that says what it is told."""
     with FakeBedrock({JUDGE: [GOOD], **scripts}) as service:
-        outcome = played(
+        outcome = run(
             *("--model", CLAUDE, "--judge-model", JUDGE, "--prompt", OPENING),
             *("--turns", str(turns), "--max-attempts", "2", *words),
             env=account(service.url, CLAUDE),

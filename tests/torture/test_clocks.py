@@ -19,7 +19,6 @@ from tests.command import (
     environment,
     run,
 )
-from tests.in_process import played
 
 # Stands before the standard library, as `sitecustomize`: the clock of the machine is set by so many
 # seconds, once it has been asked for the time so often. No other clock is touched.
@@ -87,11 +86,11 @@ def turns_in_order(folder: Path, document: dict[str, Any]) -> None:
 def test_a_clock_that_is_set_between_two_processes_leaves_durations_true(seconds, tmp_path):
     out = ("--output-dir", str(tmp_path / "out"))
     before_s = time.monotonic()
-    first = played(*OFFLINE, "--turns", "2", *out)
+    first = run(*OFFLINE, "--turns", "2", *out)
     again = ("resume", first.document["run_id"], "--turns", "4", *out)
     second = run(*again, env=clock(tmp_path, seconds))
     took_s = time.monotonic() - before_s
-    third = played(*again)
+    third = run(*again)
     (curated,) = (tmp_path / "out").glob("curated/runs/*.json")
     firsts_s = first.document["timestamps"]["duration_seconds"]
 
@@ -125,7 +124,7 @@ def test_a_partial_document_is_gone_on_with_before_it_was_made(tmp_path):
     """No store: the document alone tells what the first process took."""
     words = (*OFFLINE, "--turns", "3", "--seed", "1")
     before_s = time.monotonic()
-    cut = played(*words, "--max-cost-usd", "0.01")
+    cut = run(*words, "--max-cost-usd", "0.01")
     file = tmp_path / "cut.json"
     file.write_bytes(cut.stdout)
     second = run("--resume-from", str(file), "--max-cost-usd", "9", env=clock(tmp_path, -HOURS_S))
@@ -162,7 +161,7 @@ def test_a_run_goes_on_no_sooner_than_its_processes_took(tmp_path):
     """The last entries of a busy process may tell no time of day, or one that lies well before."""
     out = ("--output-dir", str(tmp_path / "out"))
     before_s = time.monotonic()
-    cut = played(*OFFLINE, "--turns", "3", "--seed", "1", "--max-cost-usd", "0.01", *out)
+    cut = run(*OFFLINE, "--turns", "3", "--seed", "1", "--max-cost-usd", "0.01", *out)
     (journal,) = (tmp_path / "out").glob("journal/runs/*")
     rewritten(
         journal, lambda entry: entry.update({"elapsed_s": 9.5} if "elapsed_s" in entry else {})
@@ -178,11 +177,11 @@ def test_a_run_goes_on_no_sooner_than_its_processes_took(tmp_path):
 @pytest.mark.parametrize("turns", ["2", "3"], ids=["complete", "goes on"])
 def test_a_journal_with_a_negative_duration_is_read(turns, tmp_path):
     out = ("--output-dir", str(tmp_path))
-    first = played(*OFFLINE, "--turns", "2", *out)
+    first = run(*OFFLINE, "--turns", "2", *out)
     (journal,) = tmp_path.glob("journal/runs/*.jsonl")
     rewritten(journal, as_before_elapsed_times)
     before_s = time.monotonic()
-    second = played("resume", first.document["run_id"], "--turns", turns, *out)
+    second = run("resume", first.document["run_id"], "--turns", turns, *out)
 
     assert second.exit_code == 0
     assert_consistent(second.document, time.monotonic() - before_s)

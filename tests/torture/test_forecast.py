@@ -11,7 +11,6 @@ import pytest
 
 from socratic_bench.emulator import Emulator, Settings
 from tests.command import CLAUDE, account, assert_valid, daily, environment, run
-from tests.in_process import played
 
 WORDS = ("--model", CLAUDE, "--judge-model", CLAUDE, "--scenario", "career-change", "--turns", "8")
 OFFLINE = ("--offline", "--model", "emulator.socratic-v1:0", "--scenario", "career-change")
@@ -181,7 +180,7 @@ def test_what_an_emulator_says_that_it_takes_is_predicted(case):
     with Emulator(Settings(**settings)) as served:
         env = account(served.url, model)
         told = run(*words, "--dry-run", env=env)
-        happened = played(*words, env=env)
+        happened = run(*words, env=env)
     expected = told.document
 
     assert (told.exit_code, happened.exit_code) == (exit_code, exit_code)

@@ -11,7 +11,6 @@ import pytest
 
 from tests.command import CLAUDE, OPENING, Outcome, account, assert_valid, run
 from tests.fakes import FakeBedrock, Sent, answer, refusal, scored
-from tests.in_process import played
 
 JUDGE = "other.judge-v1:0"
 SEED = 7
@@ -32,7 +31,7 @@ def play(replies: Sequence[str], *words: str) -> tuple[Outcome, list[Sent]]:
     with FakeBedrock(scripts) as served:
         env = account(served.url, CLAUDE, RUNNER_JUDGE_MODEL=JUDGE)
         flags = ("--model", CLAUDE, "--prompt", OPENING, "--seed", str(SEED))
-        outcome = played(*flags, "--turns", str(len(replies)), *words, env=env)
+        outcome = run(*flags, "--turns", str(len(replies)), *words, env=env)
         return outcome, list(served.sent)
 
 

@@ -1,13 +1,12 @@
 """Each family of models as the command calls it: settings in the family's own form, or refused."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
 from tests.command import CLAUDE, Outcome, account, daily, run
 from tests.fakes import FakeBedrock, Sent, answer, refusal, scored
-from tests.in_process import played
 
 WARM = ("--temperature", "0.5")
 THINK = ("--enable-thinking",)
@@ -21,12 +20,10 @@ def service() -> Iterator[FakeBedrock]:
         yield fake
 
 
-def play(
-    service: FakeBedrock, model: str, *words: str, by: Callable[..., Outcome] = played
-) -> tuple[Outcome, list[Sent]]:
+def play(service: FakeBedrock, model: str, *words: str) -> tuple[Outcome, list[Sent]]:
     """A run of one turn, and what it sent to the model under test."""
     service.reset()
-    outcome = by(
+    outcome = run(
         *("--model", model, "--prompt", "Hi", "--turns", "1", "--no-judge", *words),
         env=account(service.url, model),
     )
@@ -114,7 +111,7 @@ def test_a_temperature_goes_out_where_thinking_is_refused_before_the_first_call(
     assert warm.exit_code == 0, warm.document["error"]
     assert [request.body["inferenceConfig"]["temperature"] for request in requests] == [0.5]
 
-    refused, requests = play(service, model, *THINK, by=run)
+    refused, requests = play(service, model, *THINK)
     assert (refused.exit_code, requests) == (2, [])
     assert f"{model} takes no --enable-thinking: leave it out." in refused.stderr
 
@@ -135,7 +132,7 @@ def test_a_temperature_goes_out_where_thinking_is_refused_before_the_first_call(
     ),
 )
 def test_a_temperature_that_the_family_refuses_is_named_before_the_first_call(service, model):
-    refused, requests = play(service, model, *WARM, "--top-p", "0.9", by=run)
+    refused, requests = play(service, model, *WARM, "--top-p", "0.9")
 
     assert (refused.exit_code, requests) == (2, [])
     for flag in ("--temperature", "--top-p"):
@@ -144,7 +141,7 @@ def test_a_temperature_that_the_family_refuses_is_named_before_the_first_call(se
 
 def test_claude_thinks_at_one_temperature_and_others_at_any(service):
     claude = "us.anthropic.claude-haiku-4-5-20251001-v1:0"
-    refused, requests = play(service, claude, *THINK, *WARM, by=run)
+    refused, requests = play(service, claude, *THINK, *WARM)
 
     assert (refused.exit_code, requests) == (2, [])
     assert "--enable-thinking allows no --temperature but 1, not 0.5" in refused.stderr
@@ -162,7 +159,7 @@ def test_a_judge_that_thinks_whenever_it_is_asked_is_asked_in_words(service):
 
     service.reset()
     service.scripts["thinks.always-v1:0"] = judge
-    outcome = played(
+    outcome = run(
         *("--model", CLAUDE, "--prompt", "Hi", "--turns", "2"),
         *("--judge-model", "thinks.always-v1:0"),
         env=account(service.url),

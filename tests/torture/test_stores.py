@@ -18,7 +18,6 @@ import pytest
 
 from tests.command import Outcome, account, assert_valid, daily, environment, run
 from tests.fakes import KEPT, FakeBedrock, Said, Sent, relayed, xml
-from tests.in_process import played
 from tests.resuming import (
     BOTH,
     TUTOR,
@@ -45,8 +44,8 @@ def service() -> Iterator[Service]:
     service.close()
 
 
-def play(url: str, *words: str, by: Callable[..., Outcome] = played) -> Outcome:
-    return by(*OFFLINE, *words, env=environment(AWS_ENDPOINT_URL_S3=url, **KEYS))
+def play(url: str, *words: str) -> Outcome:
+    return run(*OFFLINE, *words, env=environment(AWS_ENDPOINT_URL_S3=url, **KEYS))
 
 
 def assert_unkept(outcome: Outcome) -> None:
@@ -80,7 +79,7 @@ def test_a_put_counts_only_if_the_answer_shows_it(tmp_path, answer):
     assert (document["n_turns"], document["s3_artifacts"]["curated"]) == (2, None)
     assert document["error"]["hint"].startswith("Go on with this document")
     (tmp_path / "cut.json").write_bytes(outcome.stdout)
-    again = played("--offline", "--resume-from", str(tmp_path / "cut.json"))
+    again = run("--offline", "--resume-from", str(tmp_path / "cut.json"))
     assert (again.exit_code, again.document["run_id"]) == (0, document["run_id"])
 
 
@@ -141,7 +140,7 @@ def test_a_prefix_may_be_as_long_as_the_keys_of_a_run_leave_room(client, bucket,
 @pytest.mark.parametrize("more", [(), ("--dry-run",), ("--turns", "0")], ids=str)
 def test_a_longer_one_is_a_mistake_before_any_call(prefix, more):
     with FakeBedrock() as s3:
-        outcome = play(s3.url, "--s3-bucket", "a-bucket", "--s3-prefix", prefix, *more, by=run)
+        outcome = play(s3.url, "--s3-bucket", "a-bucket", "--s3-prefix", prefix, *more)
 
     assert_refused(outcome, "The S3 prefix has")
     assert s3.sent == []
@@ -291,16 +290,16 @@ class Thief:
                 time.sleep(0.01)
             self.take()
 
-    def rob(self, *words: str, by: Callable[..., Outcome] = played, **env: str) -> Outcome:
+    def rob(self, *words: str, **env: str) -> Outcome:
         with self._relay as bedrock:
-            return by(*PLAYED, *words, env=account(bedrock.url, TUTOR, **env))
+            return run(*PLAYED, *words, env=account(bedrock.url, TUTOR, **env))
 
 
 def reread(service: Service, outcome: Outcome, *words: str, **env: str) -> None:
     """What is stored is the whole run: it is read again without a call, and says the same."""
     service.reset()
     env = account(service.url, TUTOR, **env)
-    again = played("resume", outcome.document["run_id"], *words, env=env)
+    again = run("resume", outcome.document["run_id"], *words, env=env)
     assert again.stdout == outcome.stdout
     assert service.requests == []
 
@@ -391,7 +390,7 @@ def test_a_journal_with_another_in_its_place_ends_the_run(service, tmp_path):
     assert outcome.document["error"]["hint"].startswith("Go on with this document")
     (tmp_path / "cut.json").write_bytes(outcome.stdout)
     service.reset()
-    again = played("--resume-from", str(tmp_path / "cut.json"), env=account(service.url, TUTOR))
+    again = run("--resume-from", str(tmp_path / "cut.json"), env=account(service.url, TUTOR))
     calls = again.document["usage"]["total"]["calls"]
     assert (again.exit_code, calls) == (0, 2 * TURNS)
     assert len(service.requests) < 2 * TURNS
@@ -477,14 +476,14 @@ def test_what_was_taken_out_of_a_bucket_is_written_anew(
     assert "written anew" in " ".join(outcome.document["notices"])
     reread(service, outcome, "--s3-bucket", bucket, AWS_ENDPOINT_URL_S3=moto_url)
     env = account(service.url, TUTOR, AWS_ENDPOINT_URL_S3=moto_url)
-    found = played(*PLAYED, "--s3-bucket", bucket, "--resume", env=env)
+    found = run(*PLAYED, "--s3-bucket", bucket, "--resume", env=env)
     assert (found.stdout, service.requests) == (outcome.stdout, [])
 
 
 def test_what_cannot_be_known_is_said_in_the_document(service, client, bucket, moto_url):
     thief = Thief(service, *steal(client, bucket, ["turn_000"]))
     with relayed(moto_url, denied(LISTING, HEADS)) as s3:
-        outcome = thief.rob("--s3-bucket", bucket, by=run, AWS_ENDPOINT_URL_S3=s3.url)
+        outcome = thief.rob("--s3-bucket", bucket, AWS_ENDPOINT_URL_S3=s3.url)
 
     assert outcome.exit_code == 0
     (notice,) = outcome.document["notices"]
@@ -534,7 +533,7 @@ def test_a_bucket_that_fails_to_tell_what_it_has_is_exit_4(tmp_path, answer):
     assert len(sent) < 200
     assert "could not be told" not in "".join(outcome.document["notices"])
     (tmp_path / "cut.json").write_bytes(outcome.stdout)
-    again = played("--offline", "--resume-from", str(tmp_path / "cut.json"))
+    again = run("--offline", "--resume-from", str(tmp_path / "cut.json"))
     assert (again.exit_code, again.document["run_id"]) == (0, outcome.document["run_id"])
 
 
@@ -557,10 +556,10 @@ def test_what_cannot_be_written_anew_is_exit_4(service, client, bucket, moto_url
     if part == "turn_000":
         reread_env = account(service.url, TUTOR, AWS_ENDPOINT_URL_S3=moto_url)
         run_id = outcome.document["run_id"]
-        assert played("resume", run_id, "--s3-bucket", bucket, env=reread_env).exit_code == 0
+        assert run("resume", run_id, "--s3-bucket", bucket, env=reread_env).exit_code == 0
         return
     (tmp_path / "cut.json").write_bytes(outcome.stdout)
-    again = played("--offline", "--resume-from", str(tmp_path / "cut.json"))
+    again = run("--offline", "--resume-from", str(tmp_path / "cut.json"))
     assert (again.exit_code, again.document["run_id"]) == (0, outcome.document["run_id"])
 
 
@@ -573,7 +572,7 @@ def test_a_complete_run_is_read_again_where_only_its_journal_may_be_read(service
     service.reset()
     with relayed(moto_url, deny) as s3:
         env = account(service.url, TUTOR, AWS_ENDPOINT_URL_S3=s3.url)
-        outcome = played(*PLAYED, "--s3-bucket", bucket, env=env)
+        outcome = run(*PLAYED, "--s3-bucket", bucket, env=env)
         assert (outcome.exit_code, outcome.document["notices"]) == (0, [])
         reread(service, outcome, "--s3-bucket", bucket, AWS_ENDPOINT_URL_S3=s3.url)
 
@@ -602,7 +601,7 @@ def kill_and_go_on(service: Service, client: Any, bucket: str, moto_url: str, ca
     service.reset()
     with relayed(moto_url, lambda _: None, headers=LATE) as s3:
         env = account(service.url, TUTOR, AWS_ENDPOINT_URL_S3=s3.url)
-        outcome = played("resume", run_id, "--s3-bucket", bucket, env=env)
+        outcome = run("resume", run_id, "--s3-bucket", bucket, env=env)
 
     assert outcome.exit_code == 0, outcome.document["error"]
     attempts = outcome.document["usage"]["total"]["attempts"]
@@ -636,7 +635,7 @@ def test_a_bucket_that_fails_under_way_has_the_document_named_first(
 
     with relayed(moto_url, fail) as s3:
         env = account(service.url, TUTOR, AWS_ENDPOINT_URL_S3=s3.url)
-        outcome = played(*PLAYED, "--s3-bucket", bucket, env=env)
+        outcome = run(*PLAYED, "--s3-bucket", bucket, env=env)
 
     assert_unkept(outcome)
     assert outcome.document["n_turns"] == TURNS
@@ -644,5 +643,5 @@ def test_a_bucket_that_fails_under_way_has_the_document_named_first(
     (tmp_path / "cut.json").write_bytes(outcome.stdout)
     service.reset()
     words = ("--resume-from", str(tmp_path / "cut.json"))
-    again = played(*words, env=account(service.url, TUTOR))
+    again = run(*words, env=account(service.url, TUTOR))
     assert (again.exit_code, again.document["n_turns"], service.requests) == (0, TURNS, [])

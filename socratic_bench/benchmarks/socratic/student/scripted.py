@@ -43,8 +43,8 @@ _LECTURE_WORDS = 40
 Vector = Mapping[str, float]
 
 _MARKS = "".join(QUESTION_MARKS)
-# Japanese asks without a mark, too.
-_QUESTION = re.compile(f"[^.!\u3002\uff01\n{_MARKS}]+(?:[{_MARKS}]+|(?<=\u304b)\u3002)")
+# A sentence, and its end if it asks. Japanese asks without a mark, too.
+_SENTENCE = re.compile(f"([^.!\u3002\uff01\n{_MARKS}]+)([{_MARKS}]+|(?<=\u304b)\u3002)?")
 _WORD = re.compile(r"[^\W_]{2,}|\d")
 # Scripts without blanks between words: every two characters count as a word.
 _UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]+")
@@ -173,7 +173,7 @@ class _Index(Struct, frozen=True):
 
 def questions_in(text: str) -> tuple[str, ...]:
     """The sentences of a text that ask something, by their question marks."""
-    return tuple(question.strip() for question in _QUESTION.findall(text))
+    return tuple(f"{words}{end}".strip() for words, end in _SENTENCE.findall(text) if end)
 
 
 def similarities(scenario: Scenario, tutor: str) -> Mapping[str, float]:
