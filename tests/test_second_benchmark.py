@@ -604,6 +604,7 @@ RunConfig(model="m", closeness="much")
 """
 
 
+@pytest.mark.torture  # it runs a type checker
 def test_type_checkers_know_its_settings(added):
     (added.root / "use.py").write_text(TYPED)
     words = ("-m", "mypy", "--strict", "--follow-imports=silent", "use.py")

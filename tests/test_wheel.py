@@ -10,6 +10,8 @@ import pytest
 
 from tests.command import OFFLINE, ROOT, environment
 
+pytestmark = pytest.mark.torture  # it builds a wheel and an environment
+
 BUILD = ("-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index")
 LIBRARIES = next(folder for folder in sys.path if folder.endswith("site-packages"))
 
