@@ -88,7 +88,9 @@ def test_a_rate_by_sensitivity_and_specificity(rate, value):
 def test_what_cannot_be_is_null_with_its_reason(n_yes, table, reason):
     judged = [Judged(n % 20, float(n < n_yes)) for n in range(100)]
     labelled = labels_of(table)
-    values = Values(judged=judged, own=labelled, all=labelled, low=0, high=1, is_rate=True)
+    values = Values(
+        judged=judged, own_labels=labelled, all_labels=labelled, low=0, high=1, is_rate=True
+    )
     found = three_ways(values).corrected
     assert (found.value, found.low, found.high) == (None, None, None)
     assert reason in found.reason
@@ -99,5 +101,5 @@ def test_what_cannot_be_is_null_with_its_reason(n_yes, table, reason):
 def test_a_mean_beyond_all_labelled_verdicts_is_flagged():
     judged = [Judged(n % 20, 9.0) for n in range(100)]
     labelled = [Labelled(n, 3.0 + n % 4, 3.0 + n % 3) for n in range(12)]
-    values = Values(judged=judged, own=labelled, all=labelled, low=0, high=10)
+    values = Values(judged=judged, own_labels=labelled, all_labels=labelled, low=0, high=10)
     assert three_ways(values).corrected.flags == ["outside_labelled_range"]
