@@ -18,6 +18,7 @@ from socratic_bench.models.cancel import CancelToken, run_cancellable
 from socratic_bench.models.rate_limiter import RateTargets
 from socratic_bench.models.rate_target import RateTarget, target_of
 from socratic_bench.runs import doctor_calls, prepare
+from socratic_bench.runs.doctor import diagnose
 from socratic_bench.runs.services import Services
 from socratic_bench.settings import table
 from socratic_bench.studies.gates import Feasibility, misnamed, without_extra
@@ -227,8 +228,6 @@ class Preflight(Struct, frozen=True, kw_only=True):
             self.notice(InternalError.of(defect).message)
 
     def _diagnose(self, services: Services, token: CancelToken) -> DoctorDocument:
-        from socratic_bench.runs.doctor import diagnose
-
         return diagnose(
             targets_of(self.request, self.tested),
             stores=[self.request.grid.base],
