@@ -2,11 +2,10 @@
 
 import json
 import re
-import resource
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,10 +56,10 @@ class Served:
 
 
 @contextmanager
-def serve(*words: str) -> Iterator[Served]:
-    """The real command in a process of its own, until the block ends."""
+def serve(*words: str, before: Sequence[str] = ()) -> Iterator[Served]:
+    """The real command in a process of its own, until the block ends; `before` stands before it."""
     with subprocess.Popen(
-        [sys.executable, "-m", "cli", "emulator", *words],
+        [*before, sys.executable, "-m", "cli", "emulator", *words],
         cwd=ROOT,
         env=environment(),
         stdout=subprocess.PIPE,
@@ -369,14 +368,9 @@ def test_connections_that_ask_for_nothing_keep_nobody_out():
 
 def test_many_dialogues_are_carried_where_a_process_may_open_few_files():
     """256 of them have up to as many calls of models and of judges under way."""
-    few = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (256, few[1]))
-    try:
-        started = ExitStack()
-        served = started.enter_context(serve())
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, few)
-    with started:
+    with ExitStack() as started:
+        few = ("sh", "-c", 'ulimit -S -n 256; exec "$@"', "sh")
+        served = started.enter_context(serve(before=few))
         busy = [started.enter_context(served.connect()) for _ in range(600)]
         for raw in busy:
             raw.send(converse())
