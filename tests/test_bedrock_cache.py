@@ -15,7 +15,7 @@ from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.models.bedrock.capabilities import Options
 from socratic_bench.models.prompt_cache import PromptCacheGate
-from socratic_bench.types import CallKey, Message, Request, Usage
+from socratic_bench.types import CLOSING, CallKey, Message, Request, Usage
 from tests.fakes import PATIENCE_S, FakeBedrock, Said, Sent, answer, refusal
 from tests.test_bedrock_model import Around, Bench, connected
 
@@ -145,6 +145,24 @@ def test_verdicts_do_not_wait_where_nothing_is_cached(change):
             found = list(pool.map(lambda _: model.complete(request, JUDGE), range(2)))
 
     assert [one.message.text for one in found] == ["Fine."] * 2
+
+
+def test_closing_calls_of_runs_that_end_together_do_not_wait_for_each_other():
+    """Each run has one: two that only get their answers once both of them are there."""
+    arrived = threading.Barrier(2, timeout=PATIENCE_S)
+
+    def serve(sent: Sent) -> Said:
+        assert b"cachePoint" in sent.raw
+        arrived.wait()
+        return answer("Fine.")
+
+    with told(serve) as bench:
+        model = bench.model("m")
+        closing = replace(JUDGE, part=CLOSING)
+        with ThreadPoolExecutor(2) as pool:
+            answers = list(pool.map(lambda _: model.complete(VERDICT, closing), range(2)))
+
+    assert [completion.message.text for completion in answers] == ["Fine."] * 2
 
 
 def test_others_do_not_wait_for_the_retries_of_a_first_verdict():

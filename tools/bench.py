@@ -118,16 +118,17 @@ def help_text(rounds: int) -> Iterator[Row]:
 
 def many_dialogues(rounds: int) -> Iterator[Row]:
     """64 dialogues of 5 turns at 1.5 s a call, in one process and one folder."""
-    path_s = 2 * 5 * 1.5
+    latency_s = 1.5
+    path_s = 2 * 5 * latency_s
     values = []
     for _ in range(min(rounds, 3)):
-        with emulator(latency_ms=1500) as url:
-            wall_s = sweep(url, n_runs=64, turns=5).wall_s
-            started_s = measure((*COMMAND, "sweep", "--help"), "").wall_s
-            values.append((wall_s - started_s) / path_s)
+        with emulator(latency_ms=1000 * latency_s) as url:
+            sweep(url, n_runs=64, turns=5)
+            times = [request["time"] for request in requests(url)]
+            values.append((max(times) + latency_s - min(times)) / path_s)
     yield Row(
         name="64 dialogues at once at 1.5 s a call",
-        measure="wall / critical path, without start-up",
+        measure="first request to last answer / critical path",
         must=1.08,
         values=values,
     )

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from functools import lru_cache
 from html import unescape
+from threading import Lock
 from urllib.parse import unquote
 
 from socratic_bench.turns import Rubric
@@ -118,6 +119,7 @@ _PATTERNS = (
 )
 # Looked for once, for all patterns that begin with it.
 _EDGE = r"\b"
+_COMPILING = Lock()
 # As JSON writes any character.
 _ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
 
@@ -128,7 +130,9 @@ def suspects_injection(reply: str, rubric: Rubric) -> bool:
     English words only. Such a reply is scored like any other.
     """
     dimensions = tuple(dimension.name for dimension in rubric.dimensions)
-    return _pattern(dimensions, rubric.speakers).search(_folded(reply)) is not None
+    with _COMPILING:  # threads that need it at once would each compile it
+        pattern = _pattern(dimensions, rubric.speakers)
+    return pattern.search(_folded(reply)) is not None
 
 
 @lru_cache(maxsize=8)

@@ -1,6 +1,7 @@
 """Reads rubrics: those of a folder by their names, and a user's own from a file."""
 
 from collections.abc import Mapping
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from tomllib import TOMLDecodeError, loads
@@ -31,8 +32,9 @@ def find_rubric(
             hint=f"There is {', '.join(rubric_names(folder))}, or a TOML file.",
         )
     file = Path(name) if is_file else folder / f"{name}{FILE_SUFFIX}"
+    load = load_rubric if is_file else _load_built_in
     try:
-        return load_rubric(file, speakers=speakers, is_dialogue=is_dialogue)
+        return load(file, speakers=speakers, is_dialogue=is_dialogue)
     except OSError as error:
         raise UsageError([f"The rubric {name} cannot be read: {error.strerror}."]) from error
     except (TOMLDecodeError, UnicodeDecodeError, ValueError) as error:
@@ -73,6 +75,12 @@ def load_rubric(file: Path, *, speakers: tuple[str, str], is_dialogue: bool = Fa
             for entry in data.get("examples", ())
         ),
     )
+
+
+@cache
+def _load_built_in(file: Path, *, speakers: tuple[str, str], is_dialogue: bool) -> Rubric:
+    """One of the program's own, which does not change: read once for all runs."""
+    return load_rubric(file, speakers=speakers, is_dialogue=is_dialogue)
 
 
 def _example(
