@@ -1,8 +1,8 @@
-"""The simulated judge under the second edition: it reads the dialogue and not the reply alone."""
+"""The simulated judge: it reads the dialogue and not the reply alone."""
 
 import pytest
 
-from socratic_bench.emulator.models.judge_events import EVENTS, Context, verdict
+from socratic_bench.emulator.models.judge import EVENTS, Context, judge_reply
 from socratic_bench.judging.verdict import is_quoted
 
 FALL = "Heavy objects fall faster than light ones, everybody knows that."
@@ -10,7 +10,7 @@ WHY = (("tutor", "Why?"), ("student", "Because they weigh more."))
 
 
 def judged(reply, student=FALL, before=()):
-    found = verdict(Context((*before, ("student", student))), reply)
+    found = judge_reply(Context((*before, ("student", student))), reply)
     seen = {name for name in EVENTS if found["events"][name]}
     quotes = (*found["quotes"].values(), *filter(None, found["events"].values()))
     assert [words for words in quotes if not is_quoted(words, reply)] == []

@@ -7,8 +7,7 @@ import pytest
 
 from socratic_bench.emulator.catalogue import traits_of
 from socratic_bench.emulator.dialogue import read_dialogue
-from socratic_bench.emulator.models.judge import REFUSAL, Juror, juror_of
-from socratic_bench.emulator.models.reply import compose, spoken_by
+from socratic_bench.emulator.models.reply import REFUSAL, Juror, compose, juror_of, spoken_by
 
 ASKS = "What do you mean by falling?"
 LECTURES = "Heavy objects do not fall faster. Galileo showed it."

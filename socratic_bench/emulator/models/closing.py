@@ -14,8 +14,7 @@ from math import log
 from msgspec import Struct
 
 from socratic_bench.emulator.dialogue import JsonObject, Record
-from socratic_bench.emulator.models.judge import is_open_question
-from socratic_bench.emulator.models.judge_events import is_english
+from socratic_bench.emulator.models.judge import is_english, is_open_question
 
 _INSIGHT = re.compile(r"^(insight_\d+): (.+)$", re.MULTILINE)
 _TO_CHECK = re.compile(r"^Replies of the student to check: turns (.+)$", re.MULTILINE)

@@ -1,20 +1,22 @@
-"""The simulated judge: reads a tutor's reply by rules of its own and scores it by the rubric.
+"""The simulated judge: reads a tutor's reply by rules of its own, beside what was said before it.
 
-It knows only the text, and shares no code with the tutors that it judges.
+It shares no code with the tutors that it judges. Word lists tell questions from advice. The dialogue
+tells whether a question refers to what was said or was asked before, and whether the student needs
+information that no question can give.
 """
 
-import math
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from random import Random
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from socratic_bench.emulator.dialogue import Dialogue, JsonObject, hashed
+from socratic_bench.emulator.dialogue import JsonObject
 
 # Quotations are another speaker's words: a question mark in one asks nothing.
 QUOTED = re.compile(r"[\"“][^\"“”\n]{1,90}[\"”]")
@@ -22,43 +24,340 @@ CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
 BETWEEN = re.compile(r"(?<=[.!?])[\"”')\]*_]*\s+|\n+")
 
 PROBES = ("meaning", "assumption", "evidence", "consequence", "alternative")
-_LONG_STATEMENT = 40
-_BRIEF_REFLECTION = 8
-_SHORT_QUESTION = 8
-_TELLING = 2
+EVENTS = (
+    "answer_disclosed",
+    "step_done_for_student",
+    "misconception_confirmed",
+    "help_withheld",
+    "off_topic",
+)
+_Kind = Literal[
+    "open", "closed", "broken", "accompanies", "confirms", "prescribes", "hints", "tells"
+]
+_ASKS = ("?", "\uff1f", "\u061f")
+_STRIPPED = " *_#>-\t\"\u201c\u201d'`)(]"
+_FREE_SENTENCES = 2
+_MANY_WORDS = 100
+_QUOTED_CHARS = 160
+_TAKEN_UP = 0.75
+_STARTS_ASKING = re.compile(
+    r"^(?:and |so |but )?(?:what|which|who|whose|why|how|when|where|if|do|does|is|would|could)\b"
+)
+_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
+_QUOTED = re.compile(r"[\"\u201c\u201e\u00ab]([^\"\u201c\u201d\u00bb\n]{2,90})[\"\u201d\u00bb]")
+_SUFFIX = re.compile(r"(?:'s|ies|ing|ed|es|e|s|y|ly)$")
+_STEM = 6
+_FEWEST_LETTERS = 3
+_ENGLISH_SHARE = 0.15
+_FEW_WORDS = 5
+_FULL, _FULL_SHARE = 2, 0.28
+_ALIKE, _ALIKE_IN_KIND = 0.6, 0.34
 
 
-class _Reading(Struct, frozen=True):
-    """A reply taken apart into sentences in lower case, without quotations and code."""
+class Context(Struct, frozen=True):
+    """What was said before a reply, by the name of who said it; the student's last words come
+    last. Nothing, where a judge is shown a reply alone.
+    """
 
-    questions: tuple[str, ...]
-    statements: tuple[str, ...]
-    ends_with_question: bool
+    lines: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def student(self) -> tuple[str, ...]:
+        return tuple(text for speaker, text in self.lines if speaker.startswith("student"))
+
+    @property
+    def tutor(self) -> tuple[str, ...]:
+        return tuple(text for speaker, text in self.lines if speaker.startswith("tutor"))
+
+    @property
+    def last_words(self) -> str:
+        return self.student[-1] if self.student else ""
+
+    def tie(self, question: str, reply: str) -> Literal["taken", "general", "foreign"]:
+        """How a question of a reply is related to what the student said."""
+        student = content("\n".join(self.student))
+        matter = content(question)
+        if not self.lines or matter & student or self._quotes(reply):
+            return "taken"
+        if not matter:
+            return "taken" if content(reply) & student else "general"
+        if not is_english(question):
+            return "general"
+        is_foreign = _is_foreign(question) or has("small_matters", _plain(question))
+        return "foreign" if is_foreign else "general"
+
+    def _quotes(self, reply: str) -> bool:
+        student = _plain("\n".join(self.student))
+        return any(_plain(words) in student for words in _QUOTED.findall(reply))
+
+    def count_repeats(self, question: str) -> int:
+        """How often the tutor has asked the same before, in the same or in other words."""
+        return sum(
+            any(_is_same(question, earlier) for earlier in _questions(line)) for line in self.tutor
+        )
+
+    def is_in_danger(self) -> bool:
+        return has("danger", self.last_words.casefold())
+
+    def is_in_need(self) -> bool:
+        """Whether the student asks for facts that cannot be reasoned out."""
+        return has("needs", self.last_words.casefold().replace("\u2019", "'"))
+
+    def is_foreign_to(self, reply: str) -> bool:
+        """Whether a reply is in another language than the student's, as far as the small words of
+        English tell: one line with them shows it, and only several without show that it is not.
+        """
+        lines = [line for line in self.student if len(_words(line)) >= _FEW_WORDS]
+        if len(_words(reply)) < _FEW_WORDS:
+            return False
+        spoken = any(map(is_english, lines))
+        return len(lines) > 1 and not spoken if is_english(reply) else spoken
 
 
-def verdict(reply: str) -> JsonObject:
+class _Sentence(Struct, frozen=True):
+    """One sentence as it stands, in lower case without quotations and code, and its kind."""
+
+    text: str
+    plain: str
+    kind: _Kind
+
+    @property
+    def quote(self) -> str:
+        if len(self.text) <= _QUOTED_CHARS:
+            return self.text
+        return f"{self.text[:_QUOTED_CHARS].rpartition(' ')[0] or self.text[:_QUOTED_CHARS]} ..."
+
+
+class _Score(Struct, frozen=True):
+    value: float
+    why: str
+    quote: str
+
+
+def judge_reply(context: Context, reply: str) -> JsonObject:
     """The arguments of the judge's tool call."""
-    reading = _read(reply)
-    scores = {
-        "form": _form(reading),
-        "substance": _substance(reading),
-        "purity": _purity(reading),
-    }
+    reader = _Reader(context, reply)
+    scores = {"form": reader.form(), "substance": reader.substance(), "purity": reader.purity()}
+    events = dict(reader.events())
     return {
-        **{name: score for name, (score, _) in scores.items()},
-        "rationale": {name: why for name, (_, why) in scores.items()},
+        "quotes": {name: score.quote for name, score in scores.items()},
+        "events": {name: events.get(name) for name in EVENTS},
+        "rationale": {name: score.why for name, score in scores.items()},
+        **{name: score.value for name, score in scores.items()},
     }
 
 
-def _read(reply: str) -> _Reading:
-    text = QUOTED.sub("X", CODE.sub(" X. ", reply.replace("\u2019", "'")))
-    sentences = [part.strip(" *_#>-\t\"”')]").lower() for part in BETWEEN.split(text)]
-    sentences = [part for part in sentences if any(map(str.isalpha, part))]
-    return _Reading(
-        tuple(part for part in sentences if part.endswith("?")),
-        tuple(part for part in sentences if not part.endswith("?")),
-        bool(sentences) and sentences[-1].endswith("?"),
-    )
+class _Reader:
+    """A reply, read beside its context."""
+
+    def __init__(self, context: Context, reply: str) -> None:
+        self._context, self._reply = context, reply
+        self._is_danger = context.is_in_danger()
+        self._is_need = self._is_danger or context.is_in_need()
+        sentences = [*_sentences(reply, context)]
+        self._is_met = self._is_need and any(map(self._meets, sentences))
+        if self._is_met:
+            sentences = [
+                replace(sentence, kind="accompanies") if self._meets(sentence) else sentence
+                for sentence in sentences
+            ]
+        self._all = sentences
+        self._open = [sentence for sentence in sentences if sentence.kind == "open"]
+        self._questions = [
+            sentence for sentence in sentences if sentence.kind in {"open", "closed"}
+        ]
+        self._statements = [
+            sentence for sentence in sentences if sentence.kind in {"tells", "confirms"}
+        ]
+        self._advice = [
+            sentence for sentence in sentences if sentence.kind in {"prescribes", "hints"}
+        ]
+        self._is_elenchus = not self._open and any(map(self._reconciles, self._questions))
+
+    def form(self) -> _Score:
+        if not self._questions:
+            if self._is_met and not (self._statements or self._advice):
+                return _Score(2.0, "It helps where help is needed, and asks nothing.", self._first)
+            return _Score(0.0, "The reply asks nothing.", self._first)
+        last = self._questions[-1]
+        if self._is_elenchus:
+            value = 2.0 if self._statements or self._advice else 2.5
+            return _Score(value, "The closed step of an elenchus.", last.quote)
+        if not self._open:
+            is_plain = not (self._statements or self._advice or _is_rhetorical(last))
+            why = "Only a closed question is asked."
+            return _Score(0.5 if is_plain else 0.0, why, last.quote)
+        if self._advice:
+            return _Score(1.0, "A question beside advice.", self._advice[0].quote)
+        value, why = self._form_of_asking()
+        if self._all[-1].kind not in {"open", "closed"}:
+            value, why = min(value, 1.5), "A question is asked, but the reply goes on after it."
+        if len(self._reply.split()) > _MANY_WORDS:
+            value, why = min(value, 1.5), "A question that is lost in a long reply."
+        return _Score(value, why, last.quote)
+
+    def _form_of_asking(self) -> tuple[float, str]:
+        """The form of a reply that asks an open question and advises nothing."""
+        extra, stated = len(self._questions) - 1, len(self._statements)
+        if extra > 1 or stated > 2:  # noqa: PLR2004 -- three of either
+            return 1.0, "Three questions or statements, or more."
+        if extra + stated > 1:
+            return 1.5, "A question beside two things that are too much."
+        if extra + stated:
+            return 2.0, "A question beside one statement or one question more."
+        beside = sum(sentence.kind == "accompanies" for sentence in self._all)
+        if beside > _FREE_SENTENCES and not self._is_danger:
+            return 2.5, "Exactly one question, after many words that lead up to it."
+        return 3.0, "Exactly one open question."
+
+    def substance(self) -> _Score:
+        """That of the deepest question."""
+        if not self._questions:
+            if self._is_met and not (self._statements or self._advice):
+                return _Score(2.0, "It gives what asking cannot give.", self._first)
+            return _Score(0.0, "Nothing is asked.", self._first)
+        best = max(map(self._depth, self._questions), key=lambda score: score.value)
+        if self._context.is_foreign_to(self._reply):
+            why = "It is in a language that the student does not speak here."
+            return _Score(min(1.0, best.value), why, best.quote)
+        return best
+
+    def _depth(self, question: _Sentence) -> _Score:
+        tie = self._context.tie(question.text, self._reply)
+        if self._is_danger and self._is_met:
+            return _Score(3.0, "It asks what is needed to be safe.", question.quote)
+        if tie == "foreign":
+            return _Score(0.0, "It takes up nothing of what was said.", question.quote)
+        value, why = _depth(question, is_elenchus=self._is_elenchus)
+        if tie == "general" and value > 1:
+            value, why = value - 0.5, f"{why} It would fit any dialogue."
+        n_times = self._context.count_repeats(question.text)
+        if n_times:
+            value, why = min(value, 1.0 if n_times == 1 else 0.5), "It was asked before."
+        return _Score(value, why, question.quote)
+
+    def purity(self) -> _Score:
+        disclosed = next(
+            (sentence for sentence in self._statements if self._discloses(sentence)), None
+        )
+        order = next((sentence for sentence in self._advice if sentence.kind == "prescribes"), None)
+        if worst := order or disclosed:
+            return _Score(
+                0.0, "It prescribes, confirms an answer or states the answer.", worst.quote
+            )
+        if self._advice:
+            return _Score(0.5, "It hints at what to do.", self._advice[0].quote)
+        if self._statements:
+            return _Score(2.0, "A claim stands beside the question.", self._statements[0].quote)
+        questions = " ".join(sentence.plain for sentence in self._questions)
+        quote = self._questions[-1].quote if self._questions else self._first
+        return _Score(*_purity_of_asking(questions), quote)
+
+    def events(self) -> Iterator[tuple[str, str]]:
+        for sentence in self._advice:
+            what = "answer_disclosed" if sentence.kind == "prescribes" else "step_done_for_student"
+            yield what, sentence.quote
+        for sentence in self._statements:
+            yield self._statement_event(sentence), sentence.quote
+        if self._is_need and not self._is_met:
+            yield "help_withheld", self._all[-1].quote if self._all else self._first
+        if self._questions and not self._is_met:
+            ties = [self._context.tie(sentence.text, self._reply) for sentence in self._questions]
+            if all(tie == "foreign" for tie in ties):
+                yield "off_topic", self._questions[-1].quote
+
+    def _statement_event(self, sentence: _Sentence) -> str:
+        if sentence.kind == "confirms":
+            return "misconception_confirmed"
+        return "answer_disclosed" if self._discloses(sentence) else "step_done_for_student"
+
+    def _discloses(self, sentence: _Sentence) -> bool:
+        """Whether the reply gives the answer away: plainly, or without asking anything."""
+        many = sum(has("asserts", other.plain) for other in self._statements) > 1
+        is_answer = sentence.kind == "confirms" or has("discloses", sentence.plain)
+        return is_answer or not self._open or (many and has("asserts", sentence.plain))
+
+    def _meets(self, sentence: _Sentence) -> bool:
+        if sentence.kind in {"open", "closed", "broken", "confirms"}:
+            return False
+        if self._is_danger:
+            return has("helps", self._reply.casefold())
+        is_statement = sentence.kind in {"tells", "hints"} and not has("discloses", sentence.plain)
+        return is_statement or (
+            sentence.kind == "accompanies" and not has("accompanies", sentence.plain)
+        )
+
+    def _reconciles(self, question: _Sentence) -> bool:
+        shared = content(self._reply) & content("\n".join(self._context.student))
+        return has("reconciles", question.plain) and (bool(shared) or not self._context.lines)
+
+    @property
+    def _first(self) -> str:
+        return self._all[0].quote if self._all else self._reply[:_QUOTED_CHARS]
+
+
+def _depth(question: _Sentence, *, is_elenchus: bool) -> tuple[float, str]:
+    plain = question.plain
+    if is_elenchus:
+        return 3.0, "It asks whether what the student said holds together."
+    if question.kind == "closed" or has("small_talk", plain):
+        return 0.5, "A yes or no settles it, or it is small talk."
+    if has("basic_fact", plain):
+        return 1.0, "It asks for a plain fact."
+    if has("clarifies_only", plain):
+        return 2.0, "It asks to clarify."
+    if kinds := [name for name in (*PROBES, "probes_more") if has(name, plain)]:
+        return 3.0, f"It probes: {kinds[0].replace('probes_more', 'a case or what follows')}."
+    return 2.0, "It asks to clarify, or for near reasons."
+
+
+def _purity_of_asking(questions: str) -> tuple[float, str]:
+    loaded = len(patterns()["loaded"].findall(questions))
+    if has("leads", questions):
+        return (0.5 if loaded else 1.0), "The question leads to an answer."
+    if has("presupposes", questions) or loaded:
+        return (1.5 if loaded else 2.0), "An assumption or a loaded word is embedded."
+    if has("presupposes_slightly", questions):
+        return 3.5, "A case or an order is chosen."
+    return 4.0, "No answer is embedded."
+
+
+def _sentences(reply: str, context: Context) -> Iterator[_Sentence]:
+    masked = QUOTED.sub(_mask, CODE.sub(_mask, reply.replace("\u2019", "'")))
+    student = content("\n".join(context.student))
+    ends = [(gap.start(), gap.end()) for gap in BETWEEN.finditer(masked)]
+    starts, stops = [0, *(end for _, end in ends)], [*(start for start, _ in ends), len(reply)]
+    spans = [
+        (a, b) for a, b in zip(starts, stops, strict=True) if any(map(str.isalpha, reply[a:b]))
+    ]
+    for number, (start, stop) in enumerate(spans):
+        plain = masked[start:stop].strip(_STRIPPED).lower()
+        kind = _kind(plain, reply[start:stop], student, is_last=number == len(spans) - 1)
+        yield _Sentence(reply[start:stop].strip(_STRIPPED), plain, kind)
+
+
+def _kind(plain: str, text: str, student: frozenset[str], *, is_last: bool) -> _Kind:
+    if plain.endswith(_ASKS):
+        return "closed" if is_closed(plain) else "open"
+    if is_last and plain[-1:].isalpha() and _STARTS_ASKING.search(plain):
+        return "broken"
+    if has("orders", plain):
+        return "prescribes"
+    kinds: Sequence[_Kind] = ("confirms", "accompanies", "prescribes", "hints")
+    for kind in kinds:
+        if has(kind, plain):
+            return kind
+    matter = content(text)
+    is_theirs = bool(matter) and len(matter & student) >= _TAKEN_UP * len(matter)
+    return "accompanies" if is_theirs and not has("asserts", plain) else "tells"
+
+
+def _is_rhetorical(question: _Sentence) -> bool:
+    return has("leads", question.plain) or has("small_talk", question.plain)
+
+
+def _mask(match: re.Match[str]) -> str:
+    return "x" * len(match[0])
 
 
 @cache
@@ -94,150 +393,80 @@ def is_open_question(sentence: str) -> bool:
     return question.endswith("?") and not is_closed(question)
 
 
-def _form(reading: _Reading) -> tuple[float, str]:
-    if not reading.questions:
-        return 0.0, "The reply asks nothing."
-    if all(map(is_closed, reading.questions)):
-        return (0.5 if reading.statements else 1.0), "Only a closed question is asked."
-    if any(has("prescribes", part) or has("hints", part) for part in reading.statements):
-        return (1.5 if reading.ends_with_question else 1.0), "A question is embedded in advice."
-    if not reading.ends_with_question:
-        return 1.0, "A question is asked, but the reply goes on after it."
-    return _form_of_asking(reading)
+def content(text: str) -> frozenset[str]:
+    """The stems of the words that say what is talked about; of scripts without spaces, pairs."""
+    stems: set[str] = set()
+    for word in _words(text):
+        if not word.isascii() and _is_unspaced(word):
+            stems.update(word[at : at + 2] for at in range(len(word) - 1))
+        elif word not in _stock() and len(word) >= _FEWEST_LETTERS:
+            stems.add(_stem(word))
+    return frozenset(stems)
 
 
-def _form_of_asking(reading: _Reading) -> tuple[float, str]:
-    """The form of a reply that advises nothing and ends with its question."""
-    extra = len(reading.questions) - 1
-    words = sum(len(part.split()) for part in reading.statements)
-    if extra > 1 or words > _LONG_STATEMENT:
-        return 1.0, "Several questions, or a question after a long statement."
-    if extra:
-        return 2.0, "There is one question more than needed."
-    if words > _BRIEF_REFLECTION:
-        return 2.0, "One question after a statement."
-    if words:
-        return 2.5, "One question after a brief reflection."
-    return 3.0, "Exactly one question and nothing else."
+def is_english(text: str) -> bool:
+    words = _words(text)
+    return sum(word in word_list("small") for word in words) >= len(words) * _ENGLISH_SHARE
 
 
-def _substance(reading: _Reading) -> tuple[float, str]:
-    """That of the deepest question."""
-    if not reading.questions:
-        return (0.5 if len(reading.statements) > _TELLING else 0.0), "Nothing is probed."
-    return max(_depth(question) for question in reading.questions)
-
-
-def _depth(question: str) -> tuple[float, str]:
-    if has("small_talk", question):
-        return 0.5, "The question only keeps the conversation going."
-    kinds = [name for name in PROBES if has(name, question)]
-    if is_closed(question):
-        return (1.0 if kinds else 0.5), "A yes or no settles the question."
-    if kinds:
-        deep = len(kinds) > 1 or len(question.split()) > _SHORT_QUESTION
-        return (3.0 if deep else 2.5), f"It probes: {', '.join(kinds)}."
-    return _surface(question)
-
-
-def _surface(question: str) -> tuple[float, str]:
-    if has("basic_fact", question):
-        return 1.0, "It asks for a basic fact."
-    if has("clarifies", question):
-        return 2.0, "It asks for clarification."
-    return 1.5, "It stays at the surface."
-
-
-def _purity(reading: _Reading) -> tuple[float, str]:
-    asserts = sum(has("asserts", part) for part in reading.statements)
-    only_tells = bool(reading.statements) and not reading.questions
-    if any(has("prescribes", part) for part in reading.statements) or (asserts and only_tells):
-        return 0.0, "It prescribes a solution or states the answer."
-    if asserts >= _TELLING or only_tells:
-        return 0.5, "It tells rather than asks."
-    if any(has("hints", part) for part in reading.statements):
-        return 1.0, "It hints at what to do."
-    if asserts:
-        return 1.5, "A claim stands before the question."
-    return _purity_of_asking(" ".join(reading.questions))
-
-
-def _purity_of_asking(questions: str) -> tuple[float, str]:
-    loaded = len(patterns()["loaded"].findall(questions))
-    if leading := has("leads", questions) + has("presupposes", questions):
-        return max(0.0, 2.0 - 0.5 * loaded - 0.5 * leading), "The question leads to an answer."
-    if loaded:
-        return max(1.0, 2.0 - 0.5 * loaded), "Loaded words suggest an answer."
-    if has("presupposes_slightly", questions):
-        return 3.5, "The question presupposes a little."
-    return (4.0, "No answer is embedded.") if questions else (0.0, "There is no reply to read.")
-
-
-_JUDGE_ID = re.compile(
-    r"emulator\.judge(?:-bias-(?P<bias>-?\d+))?(?:-noise-(?P<noise>\d+))?"
-    r"(?:-quirk-(?P<quirk>\d+))?(?P<prefers>-prefers-lecturer)?(?P<refuses>-refuses)?-v1:0"
-)
-REFUSAL = "I would rather not grade what somebody else has written."
-_TENTH = 10
-_STEP = 0.5
-_RANGES = {"form": (0.0, 3.0), "substance": (0.0, 3.0), "purity": (0.0, 4.0)}
-
-
-class Juror(Struct, frozen=True, kw_only=True):
-    """A judge of known faults, which stand in its id; in points of each dimension.
-
-    `emulator.judge-bias-5-noise-10-quirk-3-v1:0` adds .5 to each dimension, and errors with a
-    deviation of 1.0 that are new with each request, and of .3 that are the same whenever it sees
-    the reply; any of the three may be missing, and a bias may be negative (`bias--5`). The sum is
-    brought onto the nearest step within the range. `-prefers-lecturer` gives a point more to a
-    reply that asks nothing, as emulator.lecturer speaks; `-refuses` says that it will not judge.
+def _is_foreign(question: str) -> bool:
+    """Whether a question that shares no word with the dialogue is off topic: only if it has many
+    other content words, refers to nothing that was said, and puts the student in no example case.
     """
-
-    bias: float = 0.0
-    noise: float = 0.0
-    quirk: float = 0.0
-    prefers_lecturer: bool = False
-    refuses: bool = False
-
-    def alter(self, verdict: JsonObject, dialogue: Dialogue, schema: object) -> JsonObject:
-        """The verdict as this judge gives it; `schema` says the range of each score."""
-        scores = {
-            name: _on_step(value + self._error(name, dialogue), *_score_range(name, schema))
-            for name, value in verdict.items()
-            if isinstance(value, int | float) and not isinstance(value, bool)
-        }
-        return {**verdict, **scores}
-
-    def _error(self, name: str, dialogue: Dialogue) -> float:
-        reply = dialogue.reply or ""
-        lasting = hashed(f"quirk\x1f{dialogue.base_id}\x1f{name}\x1f{reply}")
-        preference = 1.0 if self.prefers_lecturer and "?" not in reply else 0.0
-        passing = Random(dialogue.seed(f"noise {name}")).gauss(0, self.noise)
-        return self.bias + preference + passing + Random(lasting).gauss(0, self.quirk)
+    n_own, plain = len(content(question)), _plain(question)
+    is_full = n_own >= _FULL and n_own >= _FULL_SHARE * len(_words(question))
+    is_case = has("puts_a_case", plain) and re.search(r"\byou\b", plain)
+    points_back = re.search(r"\b(?:they|them|those|that|this|these)\b", plain)
+    return is_full and not is_case and not points_back
 
 
-def juror_of(base_id: str) -> Juror | None:
-    """What an id says of its judge; `None` for the plain one, and for any other model."""
-    match = _JUDGE_ID.fullmatch(base_id)
-    if match is None or not any(match.groups()):
-        return None
-    return Juror(
-        **{name: int(match[name] or 0) / _TENTH for name in ("bias", "noise", "quirk")},
-        prefers_lecturer=bool(match["prefers"]),
-        refuses=bool(match["refuses"]),
+def _is_same(question: str, other: str) -> bool:
+    """Whether two questions are alike, quotations of the student aside."""
+    for quoted in {*_QUOTED.findall(question)} & {*_QUOTED.findall(other)}:
+        question, other = question.replace(quoted, ""), other.replace(quoted, "")
+    mine, theirs = _bare(question), _bare(other)
+    if not mine or not theirs:
+        return mine == theirs
+    alike = len(mine & theirs) / len(mine | theirs)
+    return alike >= _ALIKE or (
+        alike >= _ALIKE_IN_KIND
+        and _kinds(question) == _kinds(other) != ()
+        and content(question) == content(other) != frozenset()
     )
 
 
-def _score_range(name: str, schema: object) -> Iterator[float]:
-    """Lowest and highest score, and the step between scores."""
-    low, high = _RANGES.get(name, (-math.inf, math.inf))
-    properties = schema.get("properties") if isinstance(schema, Mapping) else None
-    scale = properties.get(name) if isinstance(properties, Mapping) else None
-    bounds = scale if isinstance(scale, Mapping) else {}
-    yield bounds.get("minimum", low)
-    yield bounds.get("maximum", high)
-    yield bounds.get("multipleOf", _STEP)
+def _kinds(question: str) -> tuple[str, ...]:
+    return tuple(name for name in PROBES if has(name, question))
 
 
-def _on_step(value: float, low: float, high: float, step: float) -> float:
-    return min(high, max(low, math.floor(value / step + 0.5) * step))
+def _bare(question: str) -> frozenset[str]:
+    """The words of a question, without those that make none another."""
+    return frozenset(_stem(word) for word in _words(question) if word not in word_list("fillers"))
+
+
+def _questions(line: str) -> Sequence[str]:
+    return [
+        part for part in re.split(r"(?<=[.!?\uff1f])\s*", line) if part.endswith(("?", "\uff1f"))
+    ]
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(_plain(text))
+
+
+def _plain(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold().replace("\u2019", "'")
+
+
+def _stem(word: str) -> str:
+    cut = _SUFFIX.sub("", word)
+    return (cut if len(cut) >= _FEWEST_LETTERS else word)[:_STEM]
+
+
+def _is_unspaced(word: str) -> bool:
+    return word.upper() == word.lower() and len(word) > 1
+
+
+@cache
+def _stock() -> frozenset[str]:
+    return word_list("small") | word_list("inquiry")

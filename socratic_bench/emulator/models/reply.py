@@ -1,17 +1,23 @@
 """Computes a simulated model's answer: content blocks and a stop reason."""
 
 import json
+import math
+import re
 from random import Random
 
 from msgspec import Struct
 
 from socratic_bench.emulator.catalogue import Traits
-from socratic_bench.emulator.dialogue import CHARACTERS, Dialogue, JsonObject, read_context
-from socratic_bench.emulator.models import judge, judge_events
+from socratic_bench.emulator.dialogue import (
+    CHARACTERS,
+    Dialogue,
+    JsonObject,
+    hashed,
+    read_context,
+)
 from socratic_bench.emulator.models.closing import closing_answer
 from socratic_bench.emulator.models.execution import execution_answer
-from socratic_bench.emulator.models.judge import REFUSAL, juror_of
-from socratic_bench.emulator.models.judge_events import Context
+from socratic_bench.emulator.models.judge import Context, judge_reply
 from socratic_bench.emulator.models.student import student_reply
 from socratic_bench.emulator.models.tutor import tutor_reply
 from socratic_bench.emulator.settings import Speaker
@@ -92,8 +98,7 @@ def _role_reply(dialogue: Dialogue, tool: JsonObject | None) -> Reply:
             return Reply(({"text": REFUSAL},))
         verdict = _verdict(dialogue, tool)
         if juror and not dialogue.record:
-            schema = tool["inputSchema"].get("json") if tool else None
-            verdict = juror.alter(verdict, dialogue, schema)
+            verdict = juror.alter(verdict, dialogue, _properties(tool))
         return _tool_reply(dialogue, tool, verdict)
     text = student_reply(dialogue) if dialogue.role == "student" else tutor_reply(dialogue)
     if tool:
@@ -105,15 +110,18 @@ def _verdict(dialogue: Dialogue, tool: JsonObject | None) -> JsonObject:
     """By the rubric that the tool's schema shows, or the instructions where there is no tool."""
     if record := dialogue.record:
         return closing_answer(record)
+    names = _properties(tool)
+    verdict = judge_reply(Context(read_context(dialogue.user_texts)), dialogue.reply or "")
+    if not ("events" in names if names else '"events"' in dialogue.system):
+        verdict = {name: verdict[name] for name in (*NAMES, "rationale")}
+    return _of_other_rubric(verdict, names)
+
+
+def _properties(tool: JsonObject | None) -> JsonObject:
+    """What the schema of a tool's input names; nothing without a tool."""
     schema = tool["inputSchema"].get("json") if tool else None
     properties = schema.get("properties") if isinstance(schema, dict) else None
-    names = properties if isinstance(properties, dict) else {}
-    if "events" in names if names else '"events"' in dialogue.system:
-        context = Context(read_context(dialogue.user_texts))
-        verdict = judge_events.verdict(context, dialogue.reply or "")
-    else:
-        verdict = judge.verdict(dialogue.reply or "")
-    return _of_other_rubric(verdict, names)
+    return properties if isinstance(properties, dict) else {}
 
 
 def _of_other_rubric(verdict: JsonObject, properties: JsonObject) -> JsonObject:
@@ -199,3 +207,65 @@ def _thought(dialogue: Dialogue) -> JsonObject:
     latest = " ".join(dialogue.latest.split()[:12])
     text = f"I am asked to reply as {dialogue.role}. The last words I have are: {latest}"
     return {"reasoningContent": {"reasoningText": {"text": text, "signature": _SIGNATURE}}}
+
+
+_JUDGE_ID = re.compile(
+    r"emulator\.judge(?:-bias-(?P<bias>-?\d+))?(?:-noise-(?P<noise>\d+))?"
+    r"(?:-quirk-(?P<quirk>\d+))?(?P<prefers>-prefers-lecturer)?(?P<refuses>-refuses)?-v1:0"
+)
+REFUSAL = "I would rather not grade what somebody else has written."
+_HIGHS = {"form": 3.0, "substance": 3.0, "purity": 4.0}  # where no schema says it
+
+
+class Juror(Struct, frozen=True, kw_only=True):
+    """A judge of known faults, which stand in its id; in points of each dimension.
+
+    `emulator.judge-bias-5-noise-10-quirk-3-v1:0` adds .5 to each dimension, and errors with a
+    deviation of 1.0 that are new with each request, and of .3 that are the same whenever it sees
+    the reply; any of the three may be missing, and a bias may be negative (`bias--5`). The sum is
+    brought onto the nearest step within the range. `-prefers-lecturer` gives a point more to a
+    reply that asks nothing, as emulator.lecturer speaks; `-refuses` says that it will not judge.
+    """
+
+    bias: float = 0.0
+    noise: float = 0.0
+    quirk: float = 0.0
+    prefers_lecturer: bool = False
+    refuses: bool = False
+
+    def alter(self, verdict: JsonObject, dialogue: Dialogue, scales: JsonObject) -> JsonObject:
+        """The verdict as this judge gives it; `scales` have the range of each score."""
+        scores = {
+            name: _on_step(value + self._error(name, dialogue), name, scales)
+            for name, value in verdict.items()
+            if isinstance(value, int | float) and not isinstance(value, bool)
+        }
+        return {**verdict, **scores}
+
+    def _error(self, name: str, dialogue: Dialogue) -> float:
+        reply = dialogue.reply or ""
+        lasting = hashed(f"quirk\x1f{dialogue.base_id}\x1f{name}\x1f{reply}")
+        preference = 1.0 if self.prefers_lecturer and "?" not in reply else 0.0
+        passing = Random(dialogue.seed(f"noise {name}")).gauss(0, self.noise)
+        return self.bias + preference + passing + Random(lasting).gauss(0, self.quirk)
+
+
+def juror_of(base_id: str) -> Juror | None:
+    """What an id says of its judge; `None` for the plain one, and for any other model."""
+    match = _JUDGE_ID.fullmatch(base_id)
+    if match is None or not any(match.groups()):
+        return None
+    return Juror(
+        **{name: int(match[name] or 0) / 10 for name in ("bias", "noise", "quirk")},
+        prefers_lecturer=bool(match["prefers"]),
+        refuses=bool(match["refuses"]),
+    )
+
+
+def _on_step(value: float, name: str, scales: JsonObject) -> float:
+    """The nearest score that a dimension's range has."""
+    scale = scales.get(name, {})
+    low, high = scale.get("minimum", 0.0), scale.get("maximum", _HIGHS.get(name, math.inf))
+    step = scale.get("multipleOf", 0.5)
+    score: float = min(high, max(low, math.floor(value / step + 0.5) * step))
+    return score
