@@ -1,8 +1,8 @@
 """The simulated judge: reads a tutor's reply by rules of its own, beside what was said before it.
 
-It shares no code with the tutors that it judges. Word lists tell questions from advice. The dialogue
-tells whether a question refers to what was said or was asked before, and whether the student needs
-information that no question can give.
+It shares no code with the tutors that it judges. Word lists tell questions from advice, and the
+dialogue tells whether a question refers to what was said, was asked before, and whether the student
+needs information that no question can give.
 """
 
 import re
