@@ -370,12 +370,12 @@ def test_a_spec_is_read():
     [
         ("earthquake", "Unknown fault 'earthquake'"),
         ("", "Unknown fault ''"),
-        ("reset:now", "Unknown option 'now'"),
-        ("reset:when=now", "Unknown option 'when'"),
-        ("reset:role=boss", "The role in fault 'reset:role=boss' is one of tutor, student"),
-        ("reset:count=many", "The option count in fault 'reset:count=many' is a number"),
-        ("reset:p=2", "The option p in fault 'reset:p=2' is out of range"),
-        ("reset:after=-1", "out of range"),
+        ("reset:now", "In the fault 'reset:now': Object contains unknown field `now`"),
+        ("reset:role=boss", "In role of the fault 'reset:role=boss': Invalid enum value 'boss'"),
+        ("reset:count=many", "In count of the fault 'reset:count=many': Expected `int | null`"),
+        ("reset:p=2", "In p of the fault 'reset:p=2': Expected `float` <= 1.0"),
+        ("reset:p=nan", "Expected `float` >= 0.0"),
+        ("reset:after=-1", "Expected `int` >= 0"),
     ],
 )
 def test_a_spec_that_cannot_be_read_is_refused_in_a_sentence(spec, message):

@@ -2,8 +2,8 @@
 
 from itertools import pairwise
 
-from socratic_bench.emulator.catalogue import Traits, on_demand, unknown_model
-from socratic_bench.emulator.dialogue import JsonObject
+from socratic_bench.emulator.catalogue import Traits, on_demand, traits_of, unknown_model
+from socratic_bench.emulator.dialogue import JsonObject, input_tokens
 from socratic_bench.emulator.errors import ServiceError, invalid
 
 CACHE_POINTS = 4
@@ -19,22 +19,34 @@ ABSENT_GUARDRAIL = "absent"
 BLOCKING_GUARDRAIL = "blocks"
 
 
-def check_request(model_id: str, traits: Traits, body: JsonObject, *, any_model: bool) -> None:
+def check_request(
+    model_id: str,
+    body: JsonObject,
+    *,
+    streamed: bool,
+    any_model: bool,
+    context_window_tokens: int | None,
+) -> None:
     """Raise the service's error for a well-formed body that this model does not take.
 
-    With `any_model`, an id that nobody knows is one of a model that takes all.
+    With `any_model`, an id that nobody knows is one of a model that takes all. A context window
+    that is given takes the place of the model's own.
     """
+    traits = traits_of(model_id)
     messages: list[JsonObject] = body.get("messages") or []
     _check_model_id(model_id, traits, any_model=any_model)
     _check_roles(messages)
-    _check_system(body)
-    _check_texts(messages)
+    _check_texts(body, messages)
     _check_documents(messages)
     _check_tools(messages, body)
     _check_model(traits, body, messages)
     _check_cache_points(traits, body, messages)
     _check_thinking(traits, body)
     _check_service(traits, body)
+    if streamed:
+        _check_streaming(traits, body)
+    if input_tokens(body) > (context_window_tokens or traits.context_window):
+        raise invalid("Input is too long for requested model.")
 
 
 def _check_model_id(model_id: str, traits: Traits, *, any_model: bool) -> None:
@@ -46,14 +58,7 @@ def _check_model_id(model_id: str, traits: Traits, *, any_model: bool) -> None:
         raise on_demand(traits.base_id)
 
 
-def check_window(tokens: int, context_window: int) -> None:
-    """Raise the service's error for a request that the model has no room for."""
-    if tokens > context_window:
-        raise invalid("Input is too long for requested model.")
-
-
-def check_streaming(traits: Traits, body: JsonObject) -> None:
-    """Raise the service's error for a model that gives such an answer whole only."""
+def _check_streaming(traits: Traits, body: JsonObject) -> None:
     if not traits.streaming:
         raise invalid(
             "This model doesn't support streaming. Use the Converse operation and try again."
@@ -97,17 +102,11 @@ def _check_roles(messages: list[JsonObject]) -> None:
         )
 
 
-def _check_system(body: JsonObject) -> None:
-    for number, block in enumerate(body.get("system") or ()):
-        if "text" in block and _is_blank(block["text"]):
-            raise invalid(
-                f"The text field in the SystemContentBlock object at system.{number} is blank. "
-                "Add text to the text field, and try again."
-            )
-
-
-def _check_texts(messages: list[JsonObject]) -> None:
+def _check_texts(body: JsonObject, messages: list[JsonObject]) -> None:
     """Refuse empty messages, and every text without a word."""
+    for number, block in enumerate(body.get("system") or ()):
+        if "text" in block and not block["text"].strip():
+            raise _blank_text("SystemContentBlock", f"system.{number}")
     for number, message in enumerate(messages):
         if not message["content"]:
             raise invalid(
@@ -118,24 +117,21 @@ def _check_texts(messages: list[JsonObject]) -> None:
             _check_block(block, f"messages.{number}.content.{at}")
 
 
+def _blank_text(kind: str, place: str) -> ServiceError:
+    return invalid(
+        f"The text field in the {kind} object at {place} is blank. "
+        "Add text to the text field, and try again."
+    )
+
+
 def _check_block(block: JsonObject, place: str) -> None:
     if "text" in block:
-        if _is_blank(block["text"]):
-            raise invalid(
-                f"The text field in the ContentBlock object at {place} is blank. "
-                "Add text to the text field, and try again."
-            )
+        if not block["text"].strip():
+            raise _blank_text("ContentBlock", place)
     elif "toolResult" in block:
-        _check_result(block["toolResult"]["content"])
-
-
-def _check_result(content: list[JsonObject]) -> None:
-    if any("text" in part and _is_blank(part["text"]) for part in content):
-        raise _model_error("messages: text content blocks must be non-empty")
-
-
-def _is_blank(text: str) -> bool:
-    return not text or text.isspace()
+        parts = block["toolResult"]["content"]
+        if any("text" in part and not part["text"].strip() for part in parts):
+            raise _model_error("messages: text content blocks must be non-empty")
 
 
 def _check_documents(messages: list[JsonObject]) -> None:

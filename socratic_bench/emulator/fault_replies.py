@@ -1,18 +1,22 @@
 """What faults make of an answer: a reply altered, or an error of the service in its own words."""
 
-from collections.abc import Callable
+import json
+import tomllib
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
 
-from socratic_bench.emulator.catalogue import on_demand
 from socratic_bench.emulator.checks import BLOCKING_GUARDRAIL, guardrail_of
 from socratic_bench.emulator.dialogue import JsonObject
-from socratic_bench.emulator.errors import ServiceError, invalid
-from socratic_bench.emulator.faults import Fault
-from socratic_bench.emulator.models import verdict_faults
+from socratic_bench.emulator.errors import ServiceError
+from socratic_bench.emulator.faults import ERROR_KINDS, Fault
 from socratic_bench.emulator.models.reply import Reply
 
 HUGE = 10 * 1024 * 1024
 _INTERVENTION = Fault(kind="guardrail")
 _BLOCKED = "Sorry, the model cannot answer this question."
+_PROSE = "The tutor does rather well here: a good question, though it could go deeper. Solid."
 _THOUGHT: JsonObject = {
     "reasoningContent": {
         "reasoningText": {
@@ -49,6 +53,36 @@ def _text(text: str, stop_reason: str) -> Callable[[Reply], Reply]:
     return lambda _: Reply(({"text": text},), stop_reason)
 
 
+def _verdict_with(change: Callable[[JsonObject], JsonObject]) -> Callable[[Reply], Reply]:
+    """Change the verdict, whether it is given as a tool's input or as text."""
+
+    def alter(reply: Reply) -> Reply:
+        *before, block = reply.content
+        if "toolUse" in block:
+            use = block["toolUse"]
+            changed = {"toolUse": use | {"input": change(dict(use["input"]))}}
+        else:
+            changed = {"text": json.dumps(change(json.loads(block["text"])))}
+        return Reply((*before, changed), reply.stop_reason)
+
+    return alter
+
+
+def _wrapped(reply: Reply) -> Reply:
+    """The verdict inside a code fence between words: text even where a tool was named."""
+    block = reply.content[-1]
+    text = json.dumps(block["toolUse"]["input"], indent=1) if "toolUse" in block else block["text"]
+    return Reply(
+        ({"text": f"Here is my verdict:\n```json\n{text}\n```\nLet me know if this helps."},)
+    )
+
+
+def _without_one(verdict: JsonObject) -> JsonObject:
+    """Without a score, or what became of an insight."""
+    missing = ("purity", "insight_1")
+    return {name: value for name, value in verdict.items() if name not in missing}
+
+
 _ALTERATIONS: dict[str, Callable[[Reply], Reply]] = {
     "empty_reply": _text("", "end_turn"),
     "filtered": lambda _: Reply((), "content_filtered"),
@@ -58,96 +92,39 @@ _ALTERATIONS: dict[str, Callable[[Reply], Reply]] = {
     "reasoning_only": lambda _: Reply((_THOUGHT,), "max_tokens"),
     "malformed_output": lambda _: Reply((), "malformed_model_output"),
     "huge_reply": lambda _: Reply(({"text": "What follows? " * (HUGE // 14 + 1)},)),
-    **verdict_faults.ALTERATIONS,
+    "prose_verdict": lambda _: Reply(({"text": _PROSE},)),
+    "wrapped_verdict": _wrapped,
+    "out_of_range": _verdict_with(lambda verdict: verdict | {"purity": 7}),
+    "off_step": _verdict_with(lambda verdict: verdict | {"substance": 2.3}),
+    "missing_dimension": _verdict_with(_without_one),
+    "string_score": _verdict_with(lambda verdict: verdict | {"form": str(verdict.get("form"))}),
+    "nan_score": _verdict_with(lambda verdict: verdict | {"form": float("nan")}),
 }
-
-
-_Make = Callable[[str], ServiceError]  # of the model's id
 
 
 def error_of(fault: Fault, model_id: str) -> ServiceError | None:
     """The error of a fault, with its advice to wait; `None` for a fault of another sort."""
-    make = _ERRORS.get(fault.kind)
-    if make is None:
+    if fault.kind not in ERROR_KINDS:
         return None
-    error = make(model_id)
-    error.retry_after_ms = fault.ms
+    row = _errors()[fault.kind]
+    return ServiceError(
+        row["status"],
+        row["name"],
+        row["message"].replace("{model_id}", model_id),
+        retry_after_ms=fault.ms,
+        details={"originalStatusCode": 500, "resourceName": model_id}
+        if fault.kind == "model_error"
+        else None,
+    )
+
+
+def throttling(retry_after_ms: float) -> ServiceError:
+    """The error of a model whose quota is used up for so long."""
+    error = error_of(Fault(kind="throttled", ms=retry_after_ms), "")
+    assert error is not None  # noqa: S101 -- it is one of the table
     return error
 
 
-def _plain(status: int, name: str, message: str) -> _Make:
-    return lambda _: ServiceError(status, name, message)
-
-
-def throttling(retry_after_ms: float | None) -> ServiceError:
-    message = "Too many requests, please wait before trying again."
-    return ServiceError(429, "ThrottlingException", message, retry_after_ms=retry_after_ms)
-
-
-_ERRORS: dict[str, _Make] = {
-    "throttled": lambda _: throttling(None),
-    "daily_quota": _plain(
-        429, "ThrottlingException", "Too many tokens per day, please wait before trying again."
-    ),
-    "quota_exceeded": _plain(
-        400,
-        "ServiceQuotaExceededException",
-        "Your request exceeds the service quota for your account.",
-    ),
-    "not_ready": _plain(
-        429,
-        "ModelNotReadyException",
-        "Model is not ready for inference. Wait and try your request again.",
-    ),
-    "internal": _plain(
-        500,
-        "InternalServerException",
-        "The system encountered an unexpected error during processing. Try your request again.",
-    ),
-    "unavailable": _plain(
-        503, "ServiceUnavailableException", "Bedrock is unable to process your request."
-    ),
-    "model_timeout": _plain(
-        408,
-        "ModelTimeoutException",
-        "Model has timed out in processing the request. Try your request again.",
-    ),
-    "model_error": lambda model_id: ServiceError(
-        424,
-        "ModelErrorException",
-        "The system encountered an unexpected error during processing. Try your request again.",
-        details={"originalStatusCode": 500, "resourceName": model_id},
-    ),
-    "validation": _plain(400, "ValidationException", "The provided request is not valid."),
-    "access_denied": _plain(
-        403,
-        "AccessDeniedException",
-        "You don't have access to the model with the specified model ID.",
-    ),
-    "not_found": _plain(
-        404,
-        "ResourceNotFoundException",
-        "Could not resolve the foundation model from the provided model identifier.",
-    ),
-    "expired_token": _plain(
-        403, "ExpiredTokenException", "The security token included in the request is expired"
-    ),
-    "unrecognized_key": _plain(
-        403, "UnrecognizedClientException", "The security token included in the request is invalid."
-    ),
-    "on_demand": on_demand,
-    "legacy": _plain(
-        404,
-        "ResourceNotFoundException",
-        "Access denied. This Model is marked by provider as Legacy and you have not been actively "
-        "using the model in the last 30 days. Please upgrade to an active model on Amazon Bedrock",
-    ),
-    "context_window": lambda _: invalid("Input is too long for requested model."),
-    "denied_streaming": lambda model_id: ServiceError(
-        403,
-        "AccessDeniedException",
-        "User: arn:aws:sts::123456789012:assumed-role/emulated/session is not authorized "
-        f"to perform: bedrock:InvokeModelWithResponseStream on resource: {model_id} "
-        "because no identity-based policy allows the bedrock:InvokeModelWithResponseStream action",
-    ),
-}
+@cache
+def _errors() -> Mapping[str, Any]:
+    return tomllib.loads((Path(__file__).parent / "fault_errors.toml").read_text("utf-8"))

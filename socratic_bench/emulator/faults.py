@@ -1,9 +1,10 @@
 """Injected faults: their names, their notation, and when they strike."""
 
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Annotated, Literal
 
-from msgspec import Struct
+import msgspec
+from msgspec import Meta, Struct
 
 from socratic_bench.emulator.dialogue import hashed
 from socratic_bench.emulator.models import Role
@@ -67,14 +68,13 @@ VERDICT_KINDS = (
 KINDS = ERROR_KINDS + WIRE_KINDS + CONTENT_KINDS + VERDICT_KINDS
 STREAM_ONLY_KINDS = ("cut_frame", "stream_error", "no_metadata", "denied_streaming")
 
-# A day is as long as a wait can be.
-_MOST = {"p": 1, "ms": 86_400_000}
+LONGEST_WAIT_MS = 24 * 3600 * 1000
 
 # Of the judge's calls, those for a verdict on a reply, and the one about a whole dialogue.
 FaultRole = Literal[Role, "verdict", "closing", "any"]
 
 
-class Fault(Struct, frozen=True, kw_only=True):
+class Fault(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A fault and the calls it strikes. `count=None`: all; `ms` is a wait, or advice to wait.
 
     `refused` resets the connection and lets nobody connect for `ms`.
@@ -82,11 +82,11 @@ class Fault(Struct, frozen=True, kw_only=True):
 
     kind: str
     role: FaultRole = "any"
-    count: int | None = None
-    after: int = 0
-    p: float = 1.0
+    count: Annotated[int, Meta(ge=0)] | None = None
+    after: Annotated[int, Meta(ge=0)] = 0
+    p: Annotated[float, Meta(ge=0, le=1)] = 1.0
     model: str = ""
-    ms: float | None = None
+    ms: Annotated[float, Meta(ge=0, le=LONGEST_WAIT_MS)] | None = None
     op: str = ""
 
     def fits(self, role: str, model_id: str, operation: str, *, is_closing: bool = False) -> bool:
@@ -105,7 +105,14 @@ def parse_fault(spec: str) -> Fault:
     kind, *options = _split(spec.strip())
     if kind not in KINDS:
         raise ValueError(f"Unknown fault {kind!r} in {spec!r}. Known are: {', '.join(KINDS)}.")
-    return Fault(kind=kind, **_read_options(options, spec))  # type: ignore[arg-type]  # read by name
+    given = {name: value for name, _, value in (option.partition("=") for option in options)}
+    try:
+        fault = {**given, "kind": kind}
+        return msgspec.convert(fault, Fault, strict=False)  # noqa: TID251 -- no room of ours is used
+    except msgspec.ValidationError as error:
+        reason, _, place = str(error).partition(" - at `$.")
+        where = f"{place.rstrip('`')} of " if place else ""
+        raise ValueError(f"In {where}the fault {spec!r}: {reason}.") from None
 
 
 class FaultInjector:
@@ -146,36 +153,3 @@ def _split(spec: str) -> list[str]:
         else:
             pieces[-1] += f":{piece}"
     return pieces
-
-
-def _read_options(options: Sequence[str], spec: str) -> dict[str, object]:
-    names = set(Fault.__struct_fields__) - {"kind"}
-    read: dict[str, object] = {}
-    for option in options:
-        name, _, value = option.partition("=")
-        if name not in names:
-            raise ValueError(
-                f"Unknown option {name!r} in fault {spec!r}. Known are: {', '.join(sorted(names))}."
-            )
-        read[name] = _read_option(name, value, spec)
-    return read
-
-
-def _read_option(name: str, value: str, spec: str) -> object:
-    if name == "role":
-        if value not in get_args(FaultRole):
-            raise ValueError(
-                f"The role in fault {spec!r} is one of {', '.join(get_args(FaultRole))}."
-            )
-        return value
-    if name in ("model", "op"):
-        return value
-    try:
-        number = int(value) if name in ("count", "after") else float(value)
-    except ValueError:
-        raise ValueError(
-            f"The option {name} in fault {spec!r} is a number, not {value!r}."
-        ) from None
-    if not 0 <= number <= _MOST.get(name, float("inf")):
-        raise ValueError(f"The option {name} in fault {spec!r} is out of range.")
-    return number

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from hashlib import blake2b
 
 from msgspec import Struct
 
 from socratic_bench.emulator.answers import Outcome, reply_events
 from socratic_bench.emulator.catalogue import traits_of, unknown_model
-from socratic_bench.emulator.checks import check_request, check_streaming, check_window
+from socratic_bench.emulator.checks import check_request
 from socratic_bench.emulator.dialogue import (
     JsonObject,
     block_tokens,
@@ -29,12 +30,6 @@ OPERATIONS = {
     "converse-stream": "ConverseStream",
     "count-tokens": "CountTokens",
 }
-
-
-# Buckets that are full again need not be kept; nobody has so many models in use.
-MOST_KEPT = 1000
-
-
 LOOK_BACK = 20
 _TTL_S = {"5m": 300.0, "1h": 3600.0}
 _LIMIT = 20_000
@@ -49,7 +44,10 @@ class Runtime:
         self.validator = service_validator()
         self._cache = PromptCache(clock)
         rate = settings.requests_per_minute
-        self._quotas = Quotas(rate, clock) if rate else None
+        # So many buckets are kept: nobody has more models in use.
+        self._throttle_of = lru_cache(maxsize=1000)(
+            lambda _model_id: Throttle(rate, clock) if rate else None
+        )
         self.faults = FaultInjector(settings.faults, settings.seed)
 
     def reset(self) -> None:
@@ -81,11 +79,14 @@ class Runtime:
         traits = traits_of(model_id)
         speaker = self._settings.speakers.get(model_id)
         any_model = self._settings.any_model or speaker is not None
-        check_request(model_id, traits, body, any_model=any_model)
-        if outcome.operation == "ConverseStream":
-            check_streaming(traits, body)
+        check_request(
+            model_id,
+            body,
+            streamed=outcome.operation == "ConverseStream",
+            any_model=any_model,
+            context_window_tokens=self._settings.context_window_tokens,
+        )
         n_in = input_tokens(body)
-        check_window(n_in, self._settings.context_window_tokens or traits.context_window)
         composed = (
             spoken_by(speaker, dialogue, body) if speaker else compose(dialogue, body, traits)
         )
@@ -95,8 +96,8 @@ class Runtime:
 
     def _check_quota(self, model_id: str) -> None:
         # A refusal takes no model time.
-        wait_ms = self._quotas.wait_ms(model_id) if self._quotas else None
-        if wait_ms is not None:
+        throttle = self._throttle_of(model_id)
+        if throttle and (wait_ms := throttle.wait_ms()) is not None:
             raise throttling(wait_ms)
 
     def _strike(self, outcome: Outcome, model_id: str, *, is_closing: bool) -> None:
@@ -185,31 +186,8 @@ def _without_nulls(value: object) -> object:
     return [_without_nulls(part) for part in value] if isinstance(value, list) else value
 
 
-class Quotas:
-    """A bucket of requests for each model id, with a burst of a tenth of a minute's."""
-
-    def __init__(self, per_minute: float, clock: Callable[[], float]) -> None:
-        self._per_minute = per_minute
-        self._clock = clock
-        self._throttles: dict[str, Throttle] = {}
-
-    def wait_ms(self, model_id: str) -> float | None:
-        """See `Throttle.wait_ms`."""
-        throttle = self._throttles.get(model_id)
-        if throttle is None:
-            if len(self._throttles) >= MOST_KEPT:
-                in_use = {
-                    name: throttle
-                    for name, throttle in self._throttles.items()
-                    if not throttle.is_full
-                }
-                self._throttles = in_use
-            throttle = self._throttles[model_id] = Throttle(self._per_minute, self._clock)
-        return throttle.wait_ms()
-
-
 class Throttle:
-    """One bucket."""
+    """A model's bucket of requests, with a burst of a tenth of a minute's."""
 
     def __init__(self, per_minute: float, clock: Callable[[], float]) -> None:
         self._rate = per_minute / 60
@@ -220,21 +198,13 @@ class Throttle:
 
     def wait_ms(self) -> float | None:
         """Take one; `None` if there was one to take, else the milliseconds until there will be."""
-        self._fill()
+        now = self._clock()
+        self._left = min(self._room, self._left + (now - self._at) * self._rate)
+        self._at = now
         if self._left >= 1:
             self._left -= 1
             return None
         return (1 - self._left) / self._rate * 1000
-
-    @property
-    def is_full(self) -> bool:
-        self._fill()
-        return self._left >= self._room
-
-    def _fill(self) -> None:
-        now = self._clock()
-        self._left = min(self._room, self._left + (now - self._at) * self._rate)
-        self._at = now
 
 
 class CacheUse(Struct, frozen=True, kw_only=True):

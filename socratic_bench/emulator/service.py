@@ -265,9 +265,11 @@ def control_plane_body(segments: list[str], query: str, *, any_model: bool) -> J
     models = (*map(traits_of, MODEL_IDS), *listed_models())
     match segments:
         case ["foundation-models"]:
+            kind = arguments.get("byInferenceType")
+            summaries = [*map(_summary, models)]
             return {
                 "modelSummaries": [
-                    row for row in map(_summary, models) if _is_requested(row, arguments)
+                    row for row in summaries if kind in (None, *row["inferenceTypesSupported"])
                 ]
             }
         case ["foundation-models", model_id]:
@@ -306,17 +308,6 @@ def _summary(traits: Traits) -> JsonObject:
         "inferenceTypesSupported": ["INFERENCE_PROFILE" if traits.profile_only else "ON_DEMAND"],
         "modelLifecycle": {"status": "LEGACY" if traits.end_of_life else "ACTIVE"},
     }
-
-
-def _is_requested(row: JsonObject, arguments: dict[str, str]) -> bool:
-    provider: str = row["providerName"]
-    (inference,) = row["inferenceTypesSupported"]
-    return (
-        arguments.get("byProvider", provider).lower() == provider.lower()
-        and arguments.get("byOutputModality", "TEXT") in row["outputModalities"]
-        and arguments.get("byInferenceType", inference) == inference
-        and arguments.get("byCustomizationType") is None
-    )
 
 
 def _availability(traits: Traits) -> JsonObject:

@@ -1,8 +1,8 @@
 """What a simulated model would answer to a request, without a server: its replies are computed."""
 
 from socratic_bench.emulator.catalogue import traits_of
-from socratic_bench.emulator.checks import check_request, check_streaming, check_window
-from socratic_bench.emulator.dialogue import JsonObject, input_tokens, output_tokens, read_dialogue
+from socratic_bench.emulator.checks import check_request
+from socratic_bench.emulator.dialogue import JsonObject, output_tokens, read_dialogue
 from socratic_bench.emulator.errors import ServiceError
 from socratic_bench.emulator.fault_replies import guarded
 from socratic_bench.emulator.models.reply import compose, limited
@@ -17,12 +17,14 @@ def refusal(
     context_window_tokens: int | None,
 ) -> ServiceError | None:
     """The error with which an emulator of such settings refuses a request; `None` if none does."""
-    traits = traits_of(model_id)
     try:
-        check_request(model_id, traits, body, any_model=any_model)
-        if streamed:
-            check_streaming(traits, body)
-        check_window(input_tokens(body), context_window_tokens or traits.context_window)
+        check_request(
+            model_id,
+            body,
+            streamed=streamed,
+            any_model=any_model,
+            context_window_tokens=context_window_tokens,
+        )
     except ServiceError as error:
         return error
     return None

@@ -31,7 +31,7 @@ class Validator:
         shape = self._service.operation_model(operation).input_shape
         if shape is None or not isinstance(body, dict):
             raise invalid("The value at 'body' is not an object. Send an object and try again.")
-        request = _without_nulls({**body, "modelId": model_id}, shape)
+        request = {**body, "modelId": model_id}
         report = ParamValidator().validate(request, shape)
         if report.has_errors():
             raise _broken(report.generate_report())
@@ -41,21 +41,6 @@ class Validator:
 
 def _broken(problem: str) -> ServiceError:
     return invalid(f"1 validation error detected: {problem}")
-
-
-def _without_nulls(value: Any, shape: Shape) -> Any:  # noqa: ANN401 -- any JSON
-    """The same value without the members of structures that are null: they count as absent."""
-    if isinstance(shape, StructureShape) and isinstance(value, dict) and not _is_document(shape):
-        return {
-            name: _without_nulls(part, shape.members[name]) if name in shape.members else part
-            for name, part in value.items()
-            if part is not None
-        }
-    if isinstance(shape, ListShape) and isinstance(value, list):
-        return [_without_nulls(item, shape.member) for item in value]
-    if isinstance(shape, MapShape) and isinstance(value, dict):
-        return {name: _without_nulls(part, shape.value) for name, part in value.items()}
-    return value
 
 
 def _broken_constraints(value: Any, shape: Shape, path: tuple[str, ...]) -> Iterator[str]:  # noqa: ANN401
