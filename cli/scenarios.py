@@ -59,16 +59,17 @@ def _list(*, quiet: bool) -> int:
 def _check(files: Sequence[str], *, quiet: bool) -> int:
     """Check all scenarios; the exit code is 2 if there is anything to mend."""
     report = check_files(files)
-    words = partial(_say_report, report)
-    unwritten = print_document(ScenarioCheck.of(report), words=words, quiet=quiet)
+    document = ScenarioCheck.of(report)
+    words = partial(_say_report, report, document)
+    unwritten = print_document(document, words=words, quiet=quiet)
     return unwritten or (ENDINGS["usage"].exit_code if report.n_problems else 0)
 
 
-def _say_report(report: Report) -> None:
+def _say_report(report: Report, document: ScenarioCheck) -> None:
     for result in report.checked:
         _say_result(result)
     _say_lines(report.problems)
-    for name, counts in (("families", report.families), ("ages", report.ages)):
+    for name, counts in (("families", document.families), ("ages", document.ages)):
         say(f"{name}: {', '.join(f'{word} {count}' for word, count in counts.items())}")
     say(f"{plural(len(report.checked), 'scenario')}, {plural(report.n_problems, 'problem')}")
 

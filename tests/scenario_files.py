@@ -40,10 +40,6 @@ def check(scenarios: Sequence[Scenario]) -> list[str]:
     return [": ".join(advice) for advice in checker.check(scenarios)]
 
 
-def unbalanced(scenarios: Sequence[Scenario]) -> list[str]:
-    return [": ".join(advice) for advice in checker.unbalanced(scenarios)]
-
-
 def write(folder: Path, text: str, name: str = "lesson.toml") -> Path:
     path = folder / name
     path.write_text(text, encoding="utf-8")

@@ -146,7 +146,7 @@ def test_every_mistake_of_every_row_is_told_at_once(tmp_path):
     assert messages == [
         "row 1: code: Expected `str`, got `int`.",
         "row 1: id: missing.",
-        "row 1: output: number 2 is no Python literal: it is no literal: it has a Name.",
+        "row 1: output: number 2 is no Python literal: it is no literal.",
         "row 2 (gap): difficulty: Expected `str`, got `array`.",
         "row 2 (gap): metrics.loc: Expected `int` >= 0.",
         "row 2 (gap): mutated_output: a single one for 2 inputs.",

@@ -22,7 +22,7 @@ from socratic_bench.benchmarks.socratic.scenarios.scenario import (
 )
 from socratic_bench.errors import MOST_SHOWN
 from tests.command import Outcome, assert_valid, daily, run
-from tests.scenario_files import GOOD, builtin, check, float_example, unbalanced, write
+from tests.scenario_files import GOOD, builtin, check, float_example, write
 
 _OWN_WORDS = 5  # shorter ones are anybody's
 
@@ -166,14 +166,6 @@ def test_the_checker_compares_scenarios():
     ]
 
 
-def test_the_checker_counts_families_when_told_to():
-    pair = [load_builtin("milk-price"), load_builtin("say-anything-online")]
-
-    assert check(pair) == []
-    (line,) = [*check(pair), *unbalanced(pair)]
-    assert line.startswith("all: family: sizes differ by more than one (refutation 2, guided-")
-
-
 def test_the_example_in_the_documentation_loads_and_is_clean(tmp_path):
     page = Path(__file__).parents[1] / "docs" / "scenarios.md"
     (example,) = re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
@@ -243,34 +235,6 @@ def test_the_checker_wants_example_questions_for_every_group():
     ]
 
 
-def test_a_built_in_scenario_with_moves_has_enough_of_everything():
-    scenario = replace(load_file_of_example(), knows=None, language="de")
-
-    found = [
-        line for line in [*check([scenario]), *unbalanced([scenario])] if line.startswith("why-")
-    ]
-
-    assert found == [
-        f"why-ships-float: {line}"
-        for line in (
-            "knows: missing",
-            "says: 11 sentences; write 20 or more",
-            "voice.unsure: 3 lines; write 6 or more",
-            "voice.polar: 3 lines; write 5 or more",
-            "voice.told: 3 lines; write 6 or more",
-            "voice.filler: 3 lines; write 8 or more",
-            "voice.moved: 2 lines; write 4 or more",
-            *(
-                f"pressure.{kind}: 0 sentences; write 3 or more"
-                for kind in (
-                    *("demand", "impatience", "flattery", "authority", "distress"),
-                    *("drop_questions", "false_agreement"),
-                )
-            ),
-        )
-    ]
-
-
 # --- the command ----------------------------------------------------------------------------------
 
 
@@ -286,9 +250,7 @@ def test_the_built_in_scenarios_pass_the_check():
     assert (outcome.exit_code, document["ok"], document["n_problems"]) == (0, True, 0)
     assert [one["id"] for one in document["scenarios"]] == list(builtin_ids())
     assert sum(document["families"].values()) == len(builtin_ids()) - 1  # `custom` has none
-    assert max(document["families"].values()) - min(document["families"].values()) <= 1
-    assert min(document["ages"].values()) >= 4
-    assert len(document["subjects"]) >= 10
+    assert sum(document["ages"].values()) == sum(document["subjects"].values()) == 44
     assert "45 scenarios, 0 problems" in outcome.stderr
 
 
@@ -393,13 +355,3 @@ def test_files_without_check_are_a_mistake(tmp_path):
     assert outcome.exit_code == 2
     assert_valid("error", outcome.document)
     assert "Files are given without --check." in outcome.stderr
-
-
-def test_a_set_without_an_age_or_of_one_subject_is_not_balanced():
-    scenarios = [one for one in builtin() if one.age != "child"]
-    of_physics = [replace(one, subject="physics") for one in builtin()]
-
-    assert "all: age: no scenario for child" in [*check(scenarios), *unbalanced(scenarios)]
-    assert [*check(of_physics), *unbalanced(of_physics)] == [
-        "all: subject: physics has more than a third of all scenarios"
-    ]

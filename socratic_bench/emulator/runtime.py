@@ -18,8 +18,8 @@ from socratic_bench.emulator.dialogue import (
     read_dialogue,
 )
 from socratic_bench.emulator.errors import ServiceError, invalid
-from socratic_bench.emulator.fault_replies import altered, error_of, guarded, throttling
 from socratic_bench.emulator.faults import FaultInjector
+from socratic_bench.emulator.models.fault_replies import altered, error_of, guarded, throttling
 from socratic_bench.emulator.models.reply import Reply, compose, limited, spoken_by
 from socratic_bench.emulator.settings import Settings
 from socratic_bench.emulator.validation import service_validator

@@ -4,7 +4,7 @@ from socratic_bench.emulator.catalogue import traits_of
 from socratic_bench.emulator.checks import check_request
 from socratic_bench.emulator.dialogue import JsonObject, output_tokens, read_dialogue
 from socratic_bench.emulator.errors import ServiceError
-from socratic_bench.emulator.fault_replies import guarded
+from socratic_bench.emulator.models.fault_replies import guarded
 from socratic_bench.emulator.models.reply import compose, limited
 
 

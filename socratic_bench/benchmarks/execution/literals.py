@@ -8,18 +8,11 @@ import ast
 import math
 import threading
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any, Literal, TypeVar
 
 MAX_CHARACTERS = 65_536
-# The arguments of `float(...)` that have no literal, without sign and in lower case.
-_SPECIAL_FLOATS = {"inf": math.inf, "infinity": math.inf, "nan": math.nan}
-_COLLECTIONS: Mapping[type[ast.AST], Callable[[list[object]], object]] = {
-    ast.List: list,
-    ast.Tuple: tuple,
-    ast.Set: set,
-}
-
 Comparison = Literal["equal", "shape_mismatch", "different"]
 # A literal's value: numbers, texts, bytes, None, ..., and lists, tuples, sets, dicts of them.
 Value = object
@@ -107,81 +100,45 @@ def _right_side(node: ast.AST) -> ast.AST:
 
 def _evaluate(node: ast.AST) -> Value:
     try:
-        return _value(node.body if isinstance(node, ast.Expression) else node)
-    except (TypeError, RecursionError, OverflowError) as error:
-        raise LiteralError("it is no literal: a value cannot be built of it") from error
+        value: Value = ast.literal_eval(_AsConstants().visit(node))
+    except (ValueError, TypeError, RecursionError, OverflowError) as error:
+        raise LiteralError("it is no literal") from error
+    return value
 
 
-def _value(node: ast.AST) -> Value:
-    match node:
-        case ast.Constant(value=value):
-            return value
-        case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items):
-            return _COLLECTIONS[type(node)]([_value(item) for item in items])
-        case ast.Dict(keys=keys, values=values):
-            return {_dict_key(key): _value(value) for key, value in zip(keys, values, strict=True)}
-        case ast.UnaryOp() | ast.BinOp():
-            return _number(node)
-        case _:
-            return _special_value(node)
+class _AsConstants(ast.NodeTransformer):
+    """Replaces nan and inf, in any of their spellings, and numbers with signs by their values."""
 
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return ast.Constant(float(node.id)) if node.id in ("nan", "inf") else node
 
-def _dict_key(node: ast.AST | None) -> Value:
-    if node is None:
-        raise LiteralError("it is no literal: it unpacks another one")
-    return _value(node)
-
-
-def _number(node: ast.AST) -> int | float | complex:
-    """A number with any signs before it, or a complex one such as `1 - 2j`."""
-    sign = 1
-    while isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.UAdd | ast.USub):
-        sign, node = (-sign if isinstance(node.op, ast.USub) else sign), node.operand
-    if isinstance(node, ast.BinOp) and sign == 1:
-        return _complex(node)
-    value = _value(node) if isinstance(node, ast.Constant) else _special_value(node)
-    if isinstance(value, bool) or not isinstance(value, int | float | complex):
-        raise LiteralError("it is no literal: a sign stands before what is no number")
-    return -value if sign < 0 else value
-
-
-def _complex(node: ast.BinOp) -> complex:
-    real = None if isinstance(node.left, ast.BinOp) else _number(node.left)
-    imaginary = node.right.value if isinstance(node.right, ast.Constant) else None
-    if isinstance(imaginary, complex) and isinstance(real, int | float):
-        match node.op:
-            case ast.Add():
-                return real + imaginary
-            case ast.Sub():
-                return real - imaginary
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        match node:
+            case ast.Attribute(value=ast.Name(id="math"), attr="nan" | "inf" as name):
+                return ast.Constant(float(name))
             case _:
-                pass
-    raise LiteralError("it is no literal: it has an operator")
+                return node
 
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        match node:
+            case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=str(text))]):
+                with suppress(ValueError):
+                    value = float(text)
+                    return node if math.isfinite(value) or node.keywords else ast.Constant(value)
+                return node
+            case _:
+                return node
 
-def _special_value(node: ast.AST) -> Value:
-    """An empty set, or a float that is no literal of Python's: inf or nan."""
-    match node:
-        case ast.Call(func=ast.Name(id="set"), args=[], keywords=[]):
-            return set()
-        case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=str(text))], keywords=[]):
-            return _special_float(text.strip())
-        case ast.Name(id="nan" | "inf" as name):
-            return _SPECIAL_FLOATS[name]
-        case ast.Attribute(value=ast.Name(id="math"), attr="nan" | "inf" as name):
-            return _SPECIAL_FLOATS[name]
-        case _:
-            raise LiteralError(f"it is no literal: it has a {type(node).__name__}")
-
-
-def _special_float(text: str) -> float:
-    name = text.removeprefix("-") if text.startswith("-") else text.removeprefix("+")
-    value = _SPECIAL_FLOATS.get(name.lower())
-    if value is None:
-        raise LiteralError(
-            "it is no literal: float() is called with something else than inf or nan"
-        )
-    return -value if text.startswith("-") else value
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        self.generic_visit(node)
+        match node:
+            case ast.UnaryOp(
+                op=ast.UAdd() | ast.USub() as sign,
+                operand=ast.Constant(value=int() | float() | complex() as value),
+            ) if not isinstance(value, bool):
+                return ast.Constant(-value if isinstance(sign, ast.USub) else value)
+            case _:
+                return node
 
 
 def _key(value: Value, *, is_strict: bool) -> Hashable:

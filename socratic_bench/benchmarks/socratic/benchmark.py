@@ -19,7 +19,6 @@ from socratic_bench.benchmarks.socratic.episode import SocraticEpisode, schedule
 from socratic_bench.benchmarks.socratic.metrics import METRICS, headline, is_lapse, summarise
 from socratic_bench.benchmarks.socratic.metrics_document import VIEWS
 from socratic_bench.benchmarks.socratic.mrbench import Converted
-from socratic_bench.benchmarks.socratic.scenarios.fields import fields_in
 from socratic_bench.benchmarks.socratic.scenarios.listing import (
     ScenarioCheck,
     ScenarioList,
@@ -27,6 +26,7 @@ from socratic_bench.benchmarks.socratic.scenarios.listing import (
 )
 from socratic_bench.benchmarks.socratic.scenarios.loading import (
     builtin_ids,
+    fields_in,
     find_by_opening,
     load_builtin,
     load_file,

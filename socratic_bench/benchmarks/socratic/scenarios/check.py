@@ -8,13 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from socratic_bench.benchmarks.socratic.scenarios.fields import fields_in
+from socratic_bench.benchmarks.socratic.scenarios.loading import fields_in
 from socratic_bench.benchmarks.socratic.scenarios.scenario import (
-    AGES,
-    CUSTOM,
-    FAMILIES,
     QUESTION_MARKS,
-    PressureWords,
     Scenario,
     groups,
     is_english,
@@ -26,24 +22,16 @@ from socratic_bench.benchmarks.socratic.scenarios.scenario import (
 )
 from socratic_bench.types import plural
 
-# The id of the scenario that it is about, or `ALL`, and "field: reason".
+# The id of the scenario that it is about, and "field: reason".
 Advice = tuple[str, str]
-ALL = "all"
 _FEWEST_WORDS = {"persona": 15, "belief": 4, "because": 4}
 _FEWEST_OPENINGS = 2
 _DRAWN_WORDS = 4
 _EARLIEST_CLOSE = 8  # from here on there is room for every kind of pressure
-_ENOUGH_FOR_AGES = 12
-_ENOUGH_FOR_SUBJECTS = 6
 _MARKS = ".!?\u3002\uff01\uff1f"
 # All but tab and line breaks.
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-ALIKE = 0.8
-# Sentences of one's own for half of a dialogue of forty turns, and lines of each kind so that a
-# person does not sound like a machine.
-FEWEST_SENTENCES = 20
-FEWEST_LINES = {"unsure": 6, "polar": 5, "told": 6, "filler": 8, "moved": 4}
-FEWEST_PUSHES = 3
+_ALIKE = 0.8
 _MOST_WORDS = 70
 _SHORT_WORD = 3
 _LINKS = frozenset(
@@ -89,7 +77,12 @@ _CLOSES = (
     r"|now (?:i understand|it's clear|everything is clear)|problem solved|i've made up my mind"
     r"|let's leave it(?: at that| there)?|i get it now|we(?:'re| are) done|i'm done)\b"
 )
-_STAGE = r"[*(\[][a-z]+s\b[^*)\]]{0,40}[*)\]]"
+_FAULTS = {
+    _AGREES: "agrees with something that may not have been said",
+    _PRAISES: "praises the question",
+    _CLOSES: "closes the case, and the dialogue goes on",
+    r"[*(\[][a-z]+s\b[^*)\]]{0,40}[*)\]]": "holds a stage direction; only what is said counts",
+}
 
 
 def check(scenarios: Sequence[Scenario], *, files: Sequence[str | None] = ()) -> Iterator[Advice]:
@@ -104,38 +97,13 @@ def check(scenarios: Sequence[Scenario], *, files: Sequence[str | None] = ()) ->
     yield from _borrowed(scenarios)
 
 
-def unbalanced(scenarios: Sequence[Scenario]) -> Iterator[Advice]:
-    """What the built-in scenarios lack: material, balance of families, ages and subjects."""
-    for scenario in scenarios:
-        yield from ((scenario.id, advice) for advice in too_little(scenario))
-    played = [scenario for scenario in scenarios if scenario.id != CUSTOM]
-    yield from _uneven_families(played)
-    ages = {scenario.age for scenario in played}
-    if len(played) >= _ENOUGH_FOR_AGES and (missing := [a for a in AGES if a not in ages]):
-        yield ALL, f"age: no scenario for {', '.join(missing)}"
-    for subject, count in Counter(scenario.subject for scenario in played).items():
-        if len(played) >= _ENOUGH_FOR_SUBJECTS and count * 3 > len(played):
-            yield ALL, f"subject: {subject} has more than a third of all scenarios"
-
-
-def _uneven_families(played: Sequence[Scenario]) -> Iterator[Advice]:
-    counts = Counter(scenario.family for scenario in played)
-    sizes = {family: counts[family] for family in FAMILIES}
-    if max(sizes.values()) - min(sizes.values()) > 1:
-        listed = ", ".join(f"{family} {size}" for family, size in sizes.items())
-        yield ALL, f"family: sizes differ by more than one ({listed})"
-
-
 def _advice_on(scenario: Scenario) -> Iterator[str]:
-    field_rules = (_control_characters, _lengths, _openings, _insights, _clauses, _closing)
-    for rule in (*field_rules, wrong_sentences, unfinished_groups, unmarked_belief):
-        yield from rule(scenario)
-
-
-def _control_characters(scenario: Scenario) -> Iterator[str]:
     for path, text in _texts_in(scenario):
         if match := _CONTROL.search(text):
             yield f"{path}: holds the control character U+{ord(match[0]):04X}"
+    field_rules = (_lengths, _openings, _insights, _clauses, _closing)
+    for rule in (*field_rules, _wrong_sentences, _unfinished_groups, _unmarked_belief):
+        yield from rule(scenario)
 
 
 def _texts_in(table: Struct, place: str = "") -> Iterator[tuple[str, str]]:
@@ -161,7 +129,7 @@ def _lengths(scenario: Scenario) -> Iterator[str]:
 def _openings(scenario: Scenario) -> Iterator[str]:
     if len(scenario.openings) < _FEWEST_OPENINGS:
         yield "openings: 1 given; write two or more, since a tutor may know one of them by heart"
-    elif all(is_alike(scenario.openings[0], other) for other in scenario.openings):
+    elif all(_is_alike(scenario.openings[0], other) for other in scenario.openings):
         yield "openings: all of them say nearly the same; write one that begins elsewhere"
     openings = set(map(plain, scenario.openings))
     again = [place for place, text in own_sentences(scenario).items() if plain(text) in openings]
@@ -189,7 +157,7 @@ def _insights(scenario: Scenario) -> Iterator[str]:
 
 
 def _clauses(scenario: Scenario) -> Iterator[str]:
-    if is_alike(scenario.because, scenario.belief):
+    if _is_alike(scenario.because, scenario.belief):
         yield "student.because: says the belief again; write what it rests on"
     clauses = [("belief", "that", scenario.belief), ("because", "because", scenario.because)]
     nouns = [("topic", "about", scenario.topic)]
@@ -219,21 +187,19 @@ def _borrowed(scenarios: Sequence[Scenario]) -> Iterator[Advice]:
     texts = [{*by_place.values()} for by_place in sentences]
     for n, scenario in enumerate(scenarios):
         for at, owner in enumerate(scenarios[:n]):
-            if owner.id != scenario.id:
-                yield from ((scenario.id, advice) for advice in _borrowed_from(scenario, owner))
-                for place in (place for place, text in sentences[n].items() if text in texts[at]):
-                    yield scenario.id, f"{place}: belongs to {owner.id} already"
+            if owner.id == scenario.id:
+                continue
+            places = [
+                f'openings: "{opening}"'
+                for opening in scenario.openings
+                if any(_is_alike(opening, other) for other in owner.openings)
+            ]
+            places += ["student.belief:"] * (plain(scenario.belief) == plain(owner.belief))
+            places += [f"{place}:" for place, text in sentences[n].items() if text in texts[at]]
+            yield from ((scenario.id, f"{place} belongs to {owner.id} already") for place in places)
 
 
-def _borrowed_from(scenario: Scenario, owner: Scenario) -> Iterator[str]:
-    for opening in scenario.openings:
-        if any(is_alike(opening, other) for other in owner.openings):
-            yield f'openings: "{opening}" belongs to {owner.id} already'
-    if plain(scenario.belief) == plain(owner.belief):
-        yield f"student.belief: belongs to {owner.id} already"
-
-
-def wrong_sentences(scenario: Scenario) -> Iterator[str]:
+def _wrong_sentences(scenario: Scenario) -> Iterator[str]:
     """Sentences and lines that the student should not say."""
     sentences, lines = own_sentences(scenario), _voice_lines(scenario)
     for where, text in {**sentences, **lines}.items():
@@ -249,7 +215,7 @@ def wrong_sentences(scenario: Scenario) -> Iterator[str]:
     yield from _repetitions({**sentences, **lines})
 
 
-def unfinished_groups(scenario: Scenario) -> Iterator[str]:
+def _unfinished_groups(scenario: Scenario) -> Iterator[str]:
     """Sentences without example questions, and examples that are no questions."""
     for place, group in groups(scenario).items():
         if group.says and not group.asked:
@@ -259,24 +225,25 @@ def unfinished_groups(scenario: Scenario) -> Iterator[str]:
                 yield f"{place}, asked, item {n}: no question at the end; each ends with its mark"
 
 
-def unmarked_belief(scenario: Scenario) -> Iterator[str]:
+def _unmarked_belief(scenario: Scenario) -> Iterator[str]:
     """Sentences that state the belief and may come after an insight."""
     belief = _content_words(scenario.belief)
-    for where, text, advice in _after_insights(scenario):
-        if is_english(scenario) and belief and belief <= _content_words(text):
-            yield f"{where}: states the belief; {advice}"
-
-
-def _after_insights(scenario: Scenario) -> Iterator[tuple[str, str, str]]:
-    """Sentences that may come after an insight: where each stands, and what to do about it."""
-    for n, move in enumerate(scenario.moves, 1):
-        if not move.holds_belief:
-            for m, text in enumerate(move.says, 1):
-                place = f"moves, item {n}, says, item {m}"
-                yield place, text, "mark its group with holds_belief = true"
+    if not (is_english(scenario) and belief):
+        return
+    mark = "mark its group with holds_belief = true"
+    sentences = [
+        (f"moves, item {n}, says, item {m}", text, mark)
+        for n, move in enumerate(scenario.moves, 1)
+        for m, text in enumerate(move.says, 1)
+        if not move.holds_belief
+    ]
     moved = scenario.voice.moved if scenario.voice else ()
-    for n, text in enumerate(moved, 1):
-        yield f"voice.moved, item {n}", text, "it follows an insight"
+    sentences += [
+        (f"voice.moved, item {n}", text, "it follows an insight") for n, text in enumerate(moved, 1)
+    ]
+    for where, text, advice in sentences:
+        if belief <= _content_words(text):
+            yield f"{where}: states the belief; {advice}"
 
 
 def _content_words(text: str) -> frozenset[str]:
@@ -284,61 +251,16 @@ def _content_words(text: str) -> frozenset[str]:
     return words - _LINKS
 
 
-def too_little(scenario: Scenario) -> Iterator[str]:
-    """What a built-in scenario with moves lacks."""
-    if not scenario.moves:
-        return
-    yield from _missing(scenario)
-    for name, what, n_given, fewest in _counts(scenario):
-        if n_given < fewest:
-            yield f"{name}: {plural(n_given, what)}; write {fewest} or more"
-
-
-def _missing(scenario: Scenario) -> Iterator[str]:
-    if scenario.id == CUSTOM:  # nobody knows what its matter will be
-        return
-    for name in ("knows", "does_not_know"):
-        if getattr(scenario, name) is None:
-            yield f"{name}: missing"
-    if not scenario.draws_out:
-        yield "draws_out: nothing in it"
-    for place, group in groups(scenario).items():
-        if not group.says:
-            yield f"{place}, says: missing"
-
-
-def _counts(scenario: Scenario) -> Iterator[tuple[str, str, int, int]]:
-    """A list of the file, what it is a list of, how many there are and should be."""
-    yield "says", "sentence", len(own_sentences(scenario)), FEWEST_SENTENCES
-    for name, fewest in FEWEST_LINES.items():
-        if name != "moved" or scenario.draws_out:
-            yield f"voice.{name}", "line", len(getattr(scenario.voice, name, ())), fewest
-    if not is_english(scenario):
-        for name in PressureWords.__struct_fields__:
-            count = len(getattr(scenario.pressure, name, ()))
-            yield f"pressure.{name}", "sentence", count, FEWEST_PUSHES
-
-
-def is_alike(text: str, other: str) -> bool:
+def _is_alike(text: str, other: str) -> bool:
     match = difflib.SequenceMatcher(None, plain(text), plain(other))
     # The first two are upper bounds, and much cheaper.
     ratios = (match.real_quick_ratio, match.quick_ratio, match.ratio)
-    return all(ratio() >= ALIKE for ratio in ratios)
+    return all(ratio() >= _ALIKE for ratio in ratios)
 
 
 def _faults(scenario: Scenario, text: str, *, in_order: bool) -> Iterator[str]:
-    if in_order:
-        if _matches(scenario, _UNASKED, text):
-            yield "answers something that may not have been asked"
-        return
-    if _matches(scenario, _AGREES, text):
-        yield "agrees with something that may not have been said"
-    if _matches(scenario, _PRAISES, text):
-        yield "praises the question"
-    if _matches(scenario, _CLOSES, text):
-        yield "closes the case, and the dialogue goes on"
-    if _matches(scenario, _STAGE, text):
-        yield "holds a stage direction; only what is said counts"
+    faults = {_UNASKED: "answers something that may not have been asked"} if in_order else _FAULTS
+    yield from (fault for rule, fault in faults.items() if _matches(scenario, rule, text))
 
 
 def _matches(scenario: Scenario, pattern: str, text: str) -> bool:
@@ -351,7 +273,7 @@ def _voice_lines(scenario: Scenario) -> dict[str, str]:
         return {}
     return {
         f"voice.{name}, item {n}": text
-        for name in FEWEST_LINES
+        for name in ("unsure", "polar", "told", "filler", "moved")
         for n, text in enumerate(getattr(scenario.voice, name), 1)
     }
 
@@ -364,11 +286,7 @@ def _repetitions(sentences: Mapping[str, str]) -> Iterator[str]:
     }
     for (where, text), (place, other) in itertools.combinations(sentences.items(), 2):
         common = len(words[where] & words[place])
-        if 2 * common >= max(len(words[where]), len(words[place])) and is_alike(text, other):
-            yield f"{place}: says nearly the same as {_short_place(where, place)}"
-
-
-def _short_place(where: str, place: str) -> str:
-    """The earlier place, by its number alone in the same list."""
-    start, _, number = where.rpartition(", ")
-    return number if place.startswith(f"{start}, ") else where
+        if 2 * common >= max(len(words[where]), len(words[place])) and _is_alike(text, other):
+            start, _, number = where.rpartition(", ")
+            same = number if place.startswith(f"{start}, ") else where
+            yield f"{place}: says nearly the same as {same}"

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from socratic_bench.benchmarks.socratic.scenarios.check import check, unbalanced
+from socratic_bench.benchmarks.socratic.scenarios.check import check
 from socratic_bench.benchmarks.socratic.scenarios.loading import (
     builtin_ids,
     load_builtin,
@@ -37,10 +37,7 @@ class Checked(Struct, frozen=True, kw_only=True):
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """Everything that was checked. `problems` are those of several scenarios together.
-
-    Counts are of usable scenarios, without the one for any prompt.
-    """
+    """Everything that was checked. `problems` are those of several scenarios together."""
 
     checked: tuple[Checked, ...]
     problems: tuple[str, ...]
@@ -49,54 +46,29 @@ class Report(Struct, frozen=True, kw_only=True):
     def n_problems(self) -> int:
         return len(self.problems) + sum(len(entry.problems) for entry in self.checked)
 
-    @property
-    def families(self) -> dict[str, int]:
-        counts = Counter(scenario.family for scenario in self._listed_scenarios())
-        return {family: counts[family] for family in FAMILIES}
-
-    @property
-    def ages(self) -> dict[str, int]:
-        counts = Counter(scenario.age for scenario in self._listed_scenarios())
-        return {age: counts[age] for age in AGES}
-
-    @property
-    def subjects(self) -> dict[str, int]:
-        return dict(
-            sorted(Counter(scenario.subject for scenario in self._listed_scenarios()).items())
-        )
-
-    def _listed_scenarios(self) -> list[Scenario]:
-        scenarios = [entry.scenario for entry in self.checked if entry.scenario is not None]
-        return [scenario for scenario in scenarios if scenario.id != CUSTOM]
-
 
 def check_files(files: Sequence[str]) -> Report:
-    """Check the built-in scenarios, and these files along with them.
-
-    Only the built-in set has to be balanced over families, ages and subjects.
-    """
+    """Check the built-in scenarios, and these files along with them."""
     builtin = [load_builtin(name) for name in builtin_ids()]
-    loaded = [(file, *_load(file)) for file in files]
-    usable = [(file, scenario) for file, scenario, _ in loaded if scenario is not None]
-    scenarios = [*builtin, *(scenario for _, scenario in usable)]
-    sources = [*(None for _ in builtin), *(file for file, _ in usable)]
-    advice = [*check(scenarios, files=sources), *unbalanced(builtin)]
+    entries: list[tuple[str | None, Scenario | None, tuple[Words, ...]]]
+    entries = [*((None, scenario, ()) for scenario in builtin)]
+    entries += [(file, *_load(file)) for file in files]
+    usable = [(file, scenario) for file, scenario, _ in entries if scenario is not None]
+    scenarios = [scenario for _, scenario in usable]
     n_by_id = Counter(scenario.id for scenario in scenarios)
+    advice = [*check(scenarios, files=[file for file, _ in usable])]
 
     def advice_on(scenario: Scenario) -> tuple[str, ...]:
         """Advice on a scenario that has its id to itself; other advice concerns several."""
         lines = (f"{name}: {text}" for name, text in advice if name == scenario.id)
         return tuple(lines) if n_by_id[scenario.id] == 1 else ()
 
-    checked = [
-        Checked(file=None, scenario=scenario, problems=advice_on(scenario)) for scenario in builtin
-    ]
-    checked += [
+    checked = (
         Checked(
             file=file, scenario=scenario, problems=advice_on(scenario) if scenario else mistakes
         )
-        for file, scenario, mistakes in loaded
-    ]
+        for file, scenario, mistakes in entries
+    )
     together = tuple(f"{name}: {text}" for name, text in advice if n_by_id[name] != 1)
     return Report(checked=tuple(checked), problems=together)
 
@@ -191,12 +163,16 @@ class ScenarioCheck(Document, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, report: Report) -> "ScenarioCheck":
+        usable = [entry.scenario for entry in report.checked if entry.scenario]
+        subjects = [scenario for scenario in usable if scenario.id != CUSTOM]
+        families = Counter(scenario.family for scenario in subjects)
+        ages = Counter(scenario.age for scenario in subjects)
         return cls(
             ok=not report.n_problems,
             n_problems=report.n_problems,
             scenarios=[CheckedRow.of(entry) for entry in report.checked],
             problems=list(shorten(report.problems)),
-            families=report.families,
-            ages=report.ages,
-            subjects=report.subjects,
+            families={family: families[family] for family in FAMILIES},
+            ages={age: ages[age] for age in AGES},
+            subjects=dict(sorted(Counter(scenario.subject for scenario in subjects).items())),
         )
