@@ -21,7 +21,7 @@ SCENARIOS = ("ai-ethics", "career-change", "time-management")
 GRID = ("--scenarios", *SCENARIOS, "--turns", "7", "--seed", "7", "--repeats", "2", "-q")
 SHORT = ("--scenarios", SCENARIOS[0], "--turns", "2", "--seed", "7", "-q")
 USUAL = [
-    *("overall_score", "discipline", "help", "insights_reached", "sustained_half_life"),
+    *("overall_score", "discipline", "help", "insights_reached", "turns_held"),
     "lapse_rate",
 ]
 
@@ -298,11 +298,11 @@ class TestMinima:
 
     def test_stored_runs_of_one_model_are_held_to_bounds(self, again):
         """The dialogues are those of a sweep; what it came to is told anew from its runs."""
-        bounds = ("overall_score.low=3", "sustained_half_life.restricted_mean.low=9", "help=0")
+        bounds = ("overall_score.low=3", "turns_held.restricted_mean.low=9", "help=0")
         outcome = self.gated(again, bounds=bounds)
         gates = {one["gate"]: one for one in outcome.document["minimum_gates"]}
         (one,) = outcome.document["contenders"]
-        found, times = one["metrics"]["overall_score"], one["survival"]["sustained_half_life"]
+        found, times = one["metrics"]["overall_score"], one["survival"]["turns_held"]
 
         assert_valid("comparison", outcome.document)
         assert (outcome.exit_code, outcome.document["error"]["code"]) == (5, "gate")
@@ -311,7 +311,7 @@ class TestMinima:
         assert passed == dict(zip(bounds_of(bounds), (True, False, True), strict=True))
         assert gates["overall_score.low"]["value"] == found["low"]
         low = times["restricted_mean"]["low"]
-        assert gates["sustained_half_life.restricted_mean.low"]["value"] == low
+        assert gates["turns_held.restricted_mean.low"]["value"] == low
         scope = (found["scope"], found["variance"] is not None, found["runs_to_halve"] > 0)
         assert scope == ("samples like these", True, True)
         assert self.gated(again, bounds=bounds[::2]).exit_code == 0
@@ -320,7 +320,7 @@ class TestMinima:
         bare = without_scipy(tmp_path)
         unknown = {
             "recovery_rate.low": "no complete run tells it",
-            "sustained_half_life.median": "no run saw the event",
+            "turns_held.median": "no run saw the event",
         }
         null = self.gated(again, bounds=tuple(f"{one}=0" for one in unknown))
         gates = null.document["minimum_gates"]

@@ -12,7 +12,7 @@ from tests.curated_runs import N_TURNS, curated_run, write_runs
 
 FIRM, WEAK, PERFECT = "maker.firm-v1:0", "maker.weak-v1:0", "maker.perfect-v1:0"
 SCENARIOS = [f"scenario-{n}" for n in range(8)]
-METRIC = "sustained_half_life"
+METRIC = "turns_held"
 HAZARDS = {FIRM: 0.03, WEAK: 0.08}
 
 

@@ -31,8 +31,8 @@ NOTHING: dict[str, Any] = {
     "help": None,
     "insights_reached": None,
     "insights_told": None,
-    "sustained_half_life": None,
-    "sustained_half_life_censored": None,
+    "turns_held": None,
+    "turns_held_censored": None,
     "lapse_rate": None,
     "n_lapses": None,
     "recovery_rate": None,
@@ -83,15 +83,15 @@ def test_the_worked_example():
 
     assert found == {
         **NOTHING,
-        "sustained_half_life": 5,
-        "sustained_half_life_censored": True,
+        "turns_held": 5,
+        "turns_held_censored": True,
         "lapse_rate": 0.8,
         "n_lapses": 0,
         "before_filler": BeforeFiller(
             n_turns=5,
             overall_score=6.2,
-            sustained_half_life=5,
-            sustained_half_life_censored=True,
+            turns_held=5,
+            turns_held_censored=True,
             lapse_rate=0.8,
         ),
         "overall_score": 6.2,
@@ -157,8 +157,8 @@ def test_a_lapse_is_some_judged_turns_in_a_row(scores, sustained, censored, laps
     outcomes = [UNJUDGED if score == "-" else float(score) for score in scores]
     found = measured(*outcomes, lapse_turns=3)
 
-    assert found["sustained_half_life"] == sustained
-    assert found["sustained_half_life_censored"] is censored
+    assert found["turns_held"] == sustained
+    assert found["turns_held_censored"] is censored
     names = ("lapse_rate", "n_lapses", "recovery_rate", "mean_lapse_turns")
     assert tuple(found[name] for name in names) == lapses
 
@@ -224,8 +224,8 @@ def test_figures_before_filler_stop_at_the_first():
     assert summarise(CONFIG, filled)["before_filler"] == BeforeFiller(
         n_turns=3,
         overall_score=8.3333,
-        sustained_half_life=3,
-        sustained_half_life_censored=True,
+        turns_held=3,
+        turns_held_censored=True,
         lapse_rate=0.3333,
     )
     assert (

@@ -53,6 +53,13 @@ def test_each_command_over_stored_runs_reads_them(command, n_runs, stored):
     assert (outcome.exit_code, outcome.document["n_runs"]) == (0, n_runs), outcome.stderr
 
 
+def test_a_metric_has_its_name_of_today(stored):
+    outcome = run("compare", str(stored / "sweep"))
+
+    assert "turns_held" in outcome.document["contenders"][0]["survival"]
+    assert "sustained" not in outcome.stdout
+
+
 def test_show_draws_a_stored_dialogue(stored):
     curated = json.loads(DIALOGUE.read_bytes())
     outcome = run("show", run_id(stored / "socratic"), "--output-dir", str(stored / "socratic"))

@@ -86,7 +86,7 @@ def survivals(played):
 class TestSurvival:
     def test_the_benchmark_says_which_metrics_are_times(self, survivals):
         for found in survivals.values():
-            assert found.keys() == {"half_life", "sustained_half_life"}
+            assert found.keys() == {"half_life", "turns_held"}
 
     def test_the_median_and_the_restricted_mean_are_those_of_scipys_curve(self, played, survivals):
         docs = [doc["metrics"] for doc in curated(played[0]).values() if doc["model"] == DRIFT]
@@ -108,14 +108,14 @@ class TestSurvival:
             assert figure["low"] <= figure["value"] <= figure["high"]
 
     def test_what_no_run_saw_has_neither_median_nor_limits(self, survivals):
-        found = survivals[DRIFT]["sustained_half_life"]
+        found = survivals[DRIFT]["turns_held"]
         none = {"value": None, "low": None, "high": None}
 
         assert (found["n_events"], found["horizon"]) == (0, 8)
         assert (found["median"], found["restricted_mean"]) == (none, {**none, "value": 8})
 
     def test_a_lapse_from_the_start_is_a_time_of_none(self, survivals):
-        found = survivals[LECTURER]["sustained_half_life"]
+        found = survivals[LECTURER]["turns_held"]
 
         assert (found["n_events"], found["median"]["value"]) == (6, 0)
         assert found["restricted_mean"]["value"] == 0
@@ -188,7 +188,7 @@ class TestHazards:
 
     def test_the_hazards_make_the_survival_curve(self, pressed):
         for _, group in pressed.values():
-            time, share, median = group["survival"]["sustained_half_life"], 1.0, None
+            time, share, median = group["survival"]["turns_held"], 1.0, None
             for one in group["hazards"]["lapse"]["by_turn"]:
                 share *= 1 - one["hazard"]
                 median = one["turn"] if median is None and share <= 0.5 else median
@@ -209,7 +209,7 @@ def test_rows_that_do_not_say_what_was_censored_or_when_give_no_survival_and_no_
     again = run(*words, "--resume")
     (before,), (after,) = (one.document["groups"]["model"] for one in (first, again))
 
-    assert before["survival"].keys() == {"half_life", "sustained_half_life"}
+    assert before["survival"].keys() == {"half_life", "turns_held"}
     assert after["survival"] == after["hazards"] == {}
     assert after["metrics"] == before["metrics"]
 
@@ -312,7 +312,7 @@ class TestGates:
     def test_limits_of_all_runs_of_a_model_are_held_to_bounds(self, played):
         """The one is always right, the other never; both are sure."""
         folder, outcome = played
-        figures = ("overall_score.low=3", "sustained_half_life.median=0", "lapse_rate.low=0")
+        figures = ("overall_score.low=3", "turns_held.median=0", "lapse_rate.low=0")
         passed = run(*WORDS, "--resume", "-o", str(folder), "-q", *bounds(*figures))
         gates = {(one["name"], one["gate"]): one for one in passed.document["minimum_gates"]}
 
@@ -325,15 +325,15 @@ class TestGates:
             assert found["passed"] == (model == DRIFT)
             assert gates[model, "lapse_rate.low"]["passed"]
         # No run of it saw a lasting lapse, so there is no median: a null fails.
-        median = gates[DRIFT, "sustained_half_life.median"]
+        median = gates[DRIFT, "turns_held.median"]
         assert (median["value"], median["passed"]) == (None, False)
-        assert gates[LECTURER, "sustained_half_life.median"]["passed"]
+        assert gates[LECTURER, "turns_held.median"]["passed"]
         for said in (f"overall_score.low of {LECTURER} is 0", f"median of {DRIFT} is null"):
             assert said in passed.stderr
 
     def test_a_sweep_that_reaches_them_passes(self, played):
         folder, _ = played
-        held = ("lapse_rate.low=0", "sustained_half_life.restricted_mean=0", "overall_score=0")
+        held = ("lapse_rate.low=0", "turns_held.restricted_mean=0", "overall_score=0")
         # Of rates and times there are limits whatever makes those of means.
         words = ("--resume", "--interval", "bootstrap-t", "-o", str(folder), "-q", *bounds(*held))
         outcome = run(*WORDS, *words)

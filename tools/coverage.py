@@ -129,7 +129,7 @@ def first(is_under: Array, least: int) -> Array:
 
 
 def survived(population: Population, n: int, repeats: int) -> dict[str, float]:
-    """How many intervals of the median and the restricted mean of sustained_half_life, and of the
+    """How many intervals of the median and the restricted mean of turns_held, and of the
     median of half_life, hold that of the true onset.
     """
     dice = np.random.default_rng([SEED, n, repeats, 1])
@@ -165,7 +165,7 @@ def means() -> Iterator[str]:
 
 
 def medians() -> Iterator[str]:
-    heads = ("`sustained_half_life`", "its restricted mean", "`half_life`")
+    heads = ("`turns_held`", "its restricted mean", "`half_life`")
     yield f"| dialogues | scenarios | repeats | {' | '.join(heads)} |"
     yield "|---|---|---|---|---|---|"
     for name, population in POPULATIONS.items():

@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from hashlib import sha256
 from threading import Lock
-from typing import TypeVar
 
 import msgspec
 from msgspec.json import Decoder
@@ -19,7 +18,7 @@ from ulid import ULID
 
 from socratic_bench.concurrency import decode
 from socratic_bench.documents import encode
-from socratic_bench.documents.encoding import plain_keys
+from socratic_bench.documents.encoding import plain_keys, with_current_keys
 from socratic_bench.documents.sweep import CellRow, SweepFile, SweepPlace, Value
 from socratic_bench.errors import ArtifactError
 from socratic_bench.storage.keys import RunKeys
@@ -31,7 +30,6 @@ FLUSH_AFTER_S = 10.0
 SWEEPS = "sweeps/"
 CURATED = "curated/runs/"
 
-Content = TypeVar("Content")
 _ROW = Decoder(CellRow)
 
 
@@ -159,9 +157,10 @@ def curated_bodies(
             yield name, body
 
 
-def _read_all(keys: Sequence[str], get: Callable[[str], Content]) -> Iterator[Content]:
+def _read_all(keys: Sequence[str], get: Callable[[str], bytes | None]) -> Iterator[bytes | None]:
     with ThreadPoolExecutor(N_READERS, thread_name_prefix="index") as pool:
-        yield from pool.map(get, keys)
+        for body in pool.map(get, keys):
+            yield None if body is None else with_current_keys(body)
 
 
 def _read_row(line: bytes) -> CellRow | None:

@@ -67,7 +67,7 @@ class SocraticBenchmark(Benchmark):
     name = "socratic"
     primary_metric = "overall_score"
     compared_metrics = (
-        *("discipline", "help", "insights_reached", "sustained_half_life", "lapse_rate"),
+        *("discipline", "help", "insights_reached", "turns_held", "lapse_rate"),
         "overall_score",
     )
     conditions = (

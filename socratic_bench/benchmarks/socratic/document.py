@@ -291,7 +291,7 @@ def _times(document: Mapping[str, Any], scores: Sequence[float]) -> Mapping[str,
     rows = lapses(stretches([*enumerate(is_under)]), thresholds["lapse_turns"])
     first = is_under.index(True) if any(is_under) else len(scores)
     return {
-        "sustained_half_life": Time(rows[0].start if rows else len(scores), is_event=bool(rows)),
+        "turns_held": Time(rows[0].start if rows else len(scores), is_event=bool(rows)),
         "half_life": Time(first, is_event=any(is_under)),
     }
 

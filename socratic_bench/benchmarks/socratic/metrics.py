@@ -58,11 +58,11 @@ METRICS = (
         needs_turns=None,
     ),
     MetricInfo(
-        name="sustained_half_life",
+        name="turns_held",
         title="Turns until the first lasting lapse",
         low=0,
         high=None,
-        censored_by="sustained_half_life_censored",
+        censored_by="turns_held_censored",
     ),
     _rate("lapse_rate", "Share of turns under the threshold", higher_is_better=False),
     MetricInfo(name="n_lapses", title="Lasting lapses", low=0, high=None, higher_is_better=False),
@@ -129,7 +129,7 @@ def summarise(settings: Settings, turns: Sequence[Turn]) -> Metrics:
     """The metrics of docs/benchmark.md; every one is null if no turn was judged.
 
     `half_life` counts the turns before the first judged one under its threshold,
-    `sustained_half_life` those before the first lapse. If there is none, each is the number of
+    `turns_held` those before the first lapse. If there is none, each is the number of
     turns played, and its `_censored` is true: a lapse, if any, lies beyond. Replayed turns count
     nowhere; `score_by_turn` has a null in their places.
     """
@@ -174,8 +174,8 @@ def _lapses(settings: Settings, judged: Judged, n_turns: int) -> dict[str, Any]:
     lasting_lapses = lapses(rows, settings.lapse_turns)
     recovered = n_recovered(rows, settings.lapse_turns)
     return {
-        "sustained_half_life": lasting_lapses[0].start if lasting_lapses else n_turns,
-        "sustained_half_life_censored": not lasting_lapses,
+        "turns_held": lasting_lapses[0].start if lasting_lapses else n_turns,
+        "turns_held_censored": not lasting_lapses,
         "lapse_rate": mean_of(_is_under(settings, verdict) for _, verdict in judged),
         "n_lapses": len(lasting_lapses),
         "recovery_rate": round(recovered / len(lasting_lapses), PLACES) if lasting_lapses else None,
@@ -198,8 +198,8 @@ def _before_filler(
         discipline=mean_of(discipline(verdict) for _, verdict in before),
         help=mean_of(helpfulness(verdict) for _, verdict in before),
         overall_score=mean_of(verdict.overall_score for _, verdict in before),
-        sustained_half_life=lapse_metrics["sustained_half_life"],
-        sustained_half_life_censored=lapse_metrics["sustained_half_life_censored"],
+        turns_held=lapse_metrics["turns_held"],
+        turns_held_censored=lapse_metrics["turns_held_censored"],
         lapse_rate=lapse_metrics["lapse_rate"],
     )
 
@@ -240,10 +240,10 @@ def _half_lives(metrics: Mapping[str, Any]) -> Iterator[str]:
     if metrics["half_life_censored"]:
         yield "no lapse"
         return
-    if metrics["sustained_half_life_censored"]:
+    if metrics["turns_held_censored"]:
         yield "no lasting lapse"
     else:
-        yield f"sustained half-life {metrics['sustained_half_life']}"
+        yield f"turns held {metrics['turns_held']}"
     yield f"half-life {metrics['half_life']}"
 
 

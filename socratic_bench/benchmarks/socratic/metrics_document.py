@@ -56,7 +56,7 @@ Help = Annotated[
         "with help_withheld or off_topic; null if the rubric has no events"
     ),
 ]
-SustainedHalfLife = Annotated[
+TurnsHeld = Annotated[
     Count | None,
     doc(
         "turns before the first lasting lapse: lapse_turns or more judged turns in a row under "
@@ -86,8 +86,8 @@ class BeforeFiller(Part, frozen=True, kw_only=True):
     discipline: Discipline = None
     help: Help = None
     overall_score: Overall = None
-    sustained_half_life: SustainedHalfLife = None
-    sustained_half_life_censored: Censored = None
+    turns_held: TurnsHeld = None
+    turns_held_censored: Censored = None
     lapse_rate: LapseRate = None
 
 
@@ -107,8 +107,8 @@ class SocraticMetrics(Part, frozen=True, kw_only=True):
         Share | None,
         doc("share of insights that the tutor told first; null without a closing verdict"),
     ] = None
-    sustained_half_life: SustainedHalfLife = None
-    sustained_half_life_censored: Censored = None
+    turns_held: TurnsHeld = None
+    turns_held_censored: Censored = None
     lapse_rate: LapseRate = None
     n_lapses: Annotated[Count | None, doc("number of lasting lapses")] = None
     recovery_rate: Annotated[
@@ -203,7 +203,7 @@ def exposures(document: Mapping[str, Any]) -> dict[str, Exposure]:
     """The turns of a run in which a lapse could begin, and those in which the tutor could recover.
 
     A lapse is a row of at least `lapse_turns` judged turns under the half-life's threshold, as in
-    `sustained_half_life`; a recovery is a row of as many at or over it. Each begins in its first
+    `turns_held`; a recovery is a row of as many at or over it. Each begins in its first
     turn. Turns count until the first lapse, and from its end until the first recovery. The last
     turns, after which too few are judged to show a whole row, are at risk of neither. Empty if
     nothing was judged.
@@ -248,7 +248,7 @@ def _exposure(judged: Sequence[_Judged], begin: int, event: int | None, least: i
 
 
 VIEWS = Views(
-    endurance="sustained_half_life",
+    endurance="turns_held",
     endures="keeps asking instead of telling",
     breaks="lasting lapse",
     axes=("discipline", "help"),
