@@ -57,7 +57,7 @@ def test_a_metric_has_its_name_of_today(stored):
     outcome = run("compare", str(stored / "sweep"))
 
     assert "turns_held" in outcome.document["contenders"][0]["survival"]
-    assert "sustained" not in outcome.stdout
+    assert b"sustained" not in outcome.stdout
 
 
 def test_show_draws_a_stored_dialogue(stored):
