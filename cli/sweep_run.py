@@ -197,6 +197,8 @@ def _result_parts(document: SweepDocument) -> Iterator[str]:
     yield "cost unknown" if document.cost_usd is None else f"{usd(document.cost_usd)} USD"
     if document.n_missing and document.spent_usd is not None:
         yield f"at most {usd(document.spent_usd)} USD with cells under way"
+        if document.n_paid is not None:
+            yield f"the budget pays for {document.n_paid} of {plural(document.n_cells, 'cell')}"
     if (seconds := document.timestamps.duration_seconds) is not None:
         yield duration(seconds)
     for place in (document.output_artifacts, document.s3_artifacts):
@@ -275,7 +277,9 @@ def _say_savings(document: SweepDryRun) -> None:
 def _say_total(document: SweepDryRun) -> None:
     low, high = document.low, document.high
     if document.end_reason == "budget":
-        say("the budget ends it early")
+        n_paid = document.budget.n_paid if document.budget else 0
+        n_cells = plural(document.n_cells, "cell")
+        say(f"the budget ends it early: it pays for {n_paid} of {n_cells}")
     if document.deadline and not document.deadline.covers_expected:
         say(f"the deadline of {document.deadline.deadline_s:g} s comes before its end")
     amount = f"{_usd_or_unknown(document.cost_usd['total'])} USD"

@@ -72,6 +72,7 @@ class Expectation(Struct, frozen=True):
     Attributes:
         refusal: what ends the run early.
         lacks_closing: whether the budget has no room for the closing verdict.
+        largest_usd: the most that one request can cost; 0 without a budget.
     """
 
     turns: Sequence[Turn]
@@ -80,6 +81,7 @@ class Expectation(Struct, frozen=True):
     duration_s: float
     refusal: BenchError | None
     lacks_closing: bool = False
+    largest_usd: float = 0.0
 
     @property
     def tallies(self) -> dict[Role, RoleUsage]:
@@ -378,7 +380,8 @@ class SweepBudget(Struct, frozen=True, kw_only=True):
     """Whether the budget is enough."""
 
     max_cost_usd: Annotated[float, Meta(gt=0, description="USD, the budget")]
-    spent_usd: Annotated[Amount, doc("USD of cells that ended before")]
+    spent_usd: Annotated[Amount, doc("USD that earlier processes have spent, at most")]
+    n_paid: Annotated[Count, doc("of these cells, how many the rest is expected to cover")]
     covers_expected: Annotated[bool, doc("whether the rest covers the expected cost")]
     covers_high: Annotated[bool, doc("whether the rest covers the high cost")]
 

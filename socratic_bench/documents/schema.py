@@ -35,7 +35,7 @@ from socratic_bench.documents.inputs import own_inputs
 from socratic_bench.documents.journal import LINE_SUM, JournalEntry, LeaseFile, Link
 from socratic_bench.documents.report import ReportDocument, ShownDocument
 from socratic_bench.documents.run import Brief, CuratedDocument, RunDocument
-from socratic_bench.documents.sweep import CellRow, SweepDocument, SweepFile
+from socratic_bench.documents.sweep import CellRow, SpendingFile, SweepDocument, SweepFile
 from socratic_bench.documents.sweep_plan import PromptLine, plan_type
 from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.ports.parts import Part, Parts
@@ -56,6 +56,7 @@ COMMON: Mapping[str, object] = {
     "sweep": SweepDocument,
     "sweep_begun": SweepFile,
     "sweep_row": CellRow,
+    "sweep_spending": SpendingFile,
     "sweep_dry_run": SweepDryRun,
     "comparison": ComparisonDocument,
     "judgings": JudgingsDocument,

@@ -246,6 +246,22 @@ class CellRow(Struct, frozen=True, kw_only=True):
         return str(self.axes["model"])
 
 
+class SpendingFile(Struct, frozen=True, kw_only=True, tag_field="kind", tag="sweep_spending"):
+    """What the processes of a sweep have spent (sweeps/{sweep_id}/spending.json)."""
+
+    sweep_id: SweepId
+    spent_usd: Annotated[
+        dict[str, Annotated[Amount | None, doc("USD; null: the process had no budget")]],
+        doc(
+            "by process, at most: written before money is spent, and once more at the end; "
+            "earlier: what journals tell of processes without a budget"
+        ),
+    ]
+    told_usd: Annotated[
+        Amount, doc("the highest sum that a document has told, others' reservations included")
+    ] = 0.0
+
+
 class SweepFile(Struct, frozen=True, kw_only=True):
     """The beginning of a sweep (sweeps/{sweep_id}/sweep.json)."""
 
@@ -375,7 +391,17 @@ class SweepDocument(Struct, frozen=True, kw_only=True):
     cost_usd: CostUsd = None
     spent_usd: Annotated[
         Amount | None,
-        doc("upper bound of all USD, unfinished cells included; null without a budget"),
+        doc(
+            "upper bound of all USD that the sweep's processes have spent, looks at models and "
+            "unfinished cells included; null without a budget"
+        ),
+    ] = None
+    n_paid: Annotated[
+        Count | None,
+        doc(
+            "cells that the budget pays for: completed ones, and those that the rest of it is "
+            "expected to cover; null without a budget"
+        ),
     ] = None
     failed: Annotated[list[FailedCell], doc("failed cells, and why they failed")] = []
     cells: Annotated[list[CellEntry], doc("completed cells, in grid order")] = []

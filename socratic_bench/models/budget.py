@@ -1,26 +1,30 @@
 """Keeps runs within their budget: what a request can cost at most is reserved before it is sent."""
 
 import threading
-from collections import deque
-from collections.abc import Callable, Sequence
+from bisect import insort
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from math import inf
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from socratic_bench.catalogue.prices import ModelPrices, PriceTable, PricingTier, dearest_usd
 from socratic_bench.catalogue.token_bounds import most_input_tokens
+from socratic_bench.concurrency import start_thread
 from socratic_bench.documents.cost import attempt_usd, billed_tier, call_cost
-from socratic_bench.errors import Problem, Stopped
+from socratic_bench.errors import ArtifactError, Problem, Stopped
 from socratic_bench.models.events import (
     AttemptBegan,
     AttemptFailed,
     CallAnswered,
     CallEvent,
     CallFailed,
+    CallReplayed,
 )
 from socratic_bench.ports.benchmark import Benchmark
-from socratic_bench.types import JUDGE, Attempt, CallKey, Completion, Request, in_digits
+from socratic_bench.types import JUDGE, Attempt, CallKey, Completion, Request, Role, in_digits
 
 PLACES = 6
 USED_UP = (
@@ -34,34 +38,117 @@ ROUNDING_NANO = 1
 Wait = Callable[["Future[None]"], None]  # until it is done, or raise what ends the run
 
 
-class SpendingLimit:
-    """The money that one run, or all runs of a process together, may spend; safe to use from
-    several threads. What a request can cost at most is reserved until it settles.
+class ExpectedCosts(Struct, frozen=True, kw_only=True):
+    """What a run is expected to cost: USD of its calls, by role and in order, and the most that one
+    request can cost.
     """
 
-    def __init__(self, limit_usd: float) -> None:
+    calls: Mapping[Role, Sequence[float]]
+    largest_usd: float = 0.0
+
+    @property
+    def usd(self) -> float:
+        return sum(map(sum, self.calls.values()))
+
+
+class _RunProgress(Struct):
+    """How far one of several runs is, by its expected calls."""
+
+    expected: ExpectedCosts
+    n_calls: Counter[Role] = field(default_factory=Counter)
+
+    def next_usd(self, role: Role) -> float:
+        """What the next call of a role was expected to cost; from now on it is made."""
+        usd = [*self.expected.calls.get(role, ())[self.n_calls[role] :], 0.0][0]
+        self.n_calls[role] += 1
+        return usd
+
+    @property
+    def left_usd(self) -> float:
+        calls = self.expected.calls.items()
+        return sum(sum(usd[self.n_calls[role] :]) for role, usd in calls)
+
+
+class SpendingLimit:
+    """The money that one run, or all runs of a sweep together, may spend; safe to use from several
+    threads. What a request can cost at most is reserved until it settles.
+
+    `keep` notes in the stores how much this process has spent, at most, before a request is sent.
+    It returns what other processes have, and whether the limit allows both; else nothing is noted.
+
+    Runs have an order: a request waits for those of earlier runs, and leaves them what they are
+    expected to need. So the first ones are completed, and not all of them cut short.
+    """
+
+    def __init__(
+        self, limit_usd: float, keep: Callable[[float], tuple[float, bool]] | None = None
+    ) -> None:
         self.limit_usd = limit_usd
         self._limit_nano = round(limit_usd * NANO)
-        self._lock = threading.Lock()
+        self._keep = keep
+        self._kept_nano = self._others_nano = 0
+        self._keeping: Future[None] | None = None
+        self._noting = threading.Lock()
+        self._lock = threading.RLock()
         self._spent_nano = self._reserved_nano = self._n_under_way = 0
-        self._queue: deque[object] = deque()
+        self._queue: list[tuple[int, int]] = []  # by the order of runs and of requests
+        self._n_requests = 0
         self._changed: Future[None] = Future()  # done once another request may fit
+        self._runs: dict[int, _RunProgress] = {}
+        self._expected_usd = self._actual_usd = 0.0  # of calls of such runs
+        if keep:
+            self._write()
+
+    @property
+    def has_ledger(self) -> bool:
+        """Whether what earlier processes spent is known already."""
+        return self._keep is not None
 
     @property
     def spent_usd(self) -> float:
         """USD that are spent, at most."""
-        return self._spent_nano / NANO
+        return (self._spent_nano + self._others_nano) / NANO
 
     @property
     def most_usd(self) -> float:
         """USD that are spent, at most, with those reserved for requests that have not settled."""
         with self._lock:
-            return (self._spent_nano + self._reserved_nano) / NANO
+            return (self._own_nano + self._others_nano) / NANO
 
     def add(self, usd: float) -> None:
         """Count what was spent earlier."""
         with self._lock:
             self._spent_nano += round(usd * NANO)
+
+    def needed_usd(self, expected: ExpectedCosts) -> float:
+        """What another run needs, with what is known of calls that were made."""
+        with self._lock:
+            return expected.usd * self._dearness
+
+    def left_usd(self) -> float:
+        """What runs that have begun are expected to leave."""
+        with self._lock:
+            return self.limit_usd - self.spent_usd - self._held_usd()
+
+    def begin_run(self, order: int, expected: ExpectedCosts) -> None:
+        """From now on hold what the run is expected to need."""
+        with self._lock:
+            self._runs[order] = _RunProgress(expected)
+
+    def end_run(self, order: int) -> None:
+        """Leave what the run has not spent to others."""
+        with self._lock:
+            self._runs.pop(order, None)
+        self._notify()
+
+    def advance(self, order: int, role: Role, usd: float | None = None) -> None:
+        """A call of a run was answered for so much; `None`: by an earlier process."""
+        with self._lock:
+            if order in self._runs:
+                expected_usd = self._runs[order].next_usd(role)
+                if usd is not None:
+                    self._expected_usd += expected_usd
+                    self._actual_usd += usd
 
     def reserve(
         self,
@@ -70,30 +157,22 @@ class SpendingLimit:
         wait: Wait,
         is_refused: Callable[[], bool],
         refusal: Callable[[], Stopped],
+        order: int = 0,
     ) -> None:
         """Reserve what a request can cost.
 
         A request that may fit once others turn out cheaper waits for them, and later requests wait
         behind it. Raises the refusal if it `is_refused`, or does not fit while no other request is
-        under way.
+        under way, and `ArtifactError` if it cannot be noted.
         """
-        place = object()
-        with self._lock:
-            self._queue.append(place)
-        try:
-            while True:
-                with self._lock:
-                    changed, is_first = self._changed, self._queue[0] is place
-                    if is_first and not is_refused() and self._reserve_nano(round(usd * NANO)):
-                        return
-                    is_final = is_first and not self._n_under_way
-                if is_final or is_refused():
-                    raise refusal()
-                wait(changed)
-        finally:
-            with self._lock:
-                self._queue.remove(place)
-            self._notify()
+        is_kept = False
+        while not is_kept:
+            self._admit(usd, order, wait, is_refused, refusal)
+            try:
+                is_kept = self._keep_reserved(wait)
+            finally:
+                if not is_kept:  # another process has spent it meanwhile, or the run ends
+                    self.settle(usd, 0.0)
 
     def settle(self, reserved_usd: float, spent_usd: float) -> None:
         """Release a request's reservation and count what it cost."""
@@ -103,12 +182,92 @@ class SpendingLimit:
             self._n_under_way -= 1
         self._notify()
 
-    def _reserve_nano(self, nano: int) -> bool:
-        if self._spent_nano + self._reserved_nano + nano > self._limit_nano + ROUNDING_NANO:
+    def close(self) -> float:
+        """Allow nothing more; returns what this process has spent, at most."""
+        with self._noting, self._lock:
+            self._keep, self._limit_nano = None, -1
+            return self._own_nano / NANO
+
+    @property
+    def _own_nano(self) -> int:
+        return self._spent_nano + self._reserved_nano
+
+    @property
+    def _dearness(self) -> float:
+        """What calls cost, by what they were expected to."""
+        return self._actual_usd / self._expected_usd if self._expected_usd else 1.0
+
+    def _held_usd(self, before: float = inf) -> float:
+        runs = [run for order, run in self._runs.items() if order < before]
+        return self._dearness * sum(run.left_usd for run in runs)
+
+    def _admit(
+        self,
+        usd: float,
+        order: int,
+        wait: Wait,
+        is_refused: Callable[[], bool],
+        refusal: Callable[[], Stopped],
+    ) -> None:
+        with self._lock:
+            self._n_requests += 1
+            place = (order, self._n_requests)
+            insort(self._queue, place)
+        try:
+            while True:
+                with self._lock:
+                    changed, is_first = self._changed, self._queue[0] is place
+                    if is_first and not is_refused() and self._reserve_nano(usd, order):
+                        return
+                    has_earlier = any(number < order for number in self._runs)
+                    is_final = is_first and not self._n_under_way and not has_earlier
+                if is_final or is_refused():
+                    raise refusal()
+                wait(changed)
+        finally:
+            with self._lock:
+                self._queue.remove(place)
+            self._notify()
+
+    def _reserve_nano(self, usd: float, order: int) -> bool:
+        nano, held_nano = round(usd * NANO), round(self._held_usd(order) * NANO)
+        committed = self._own_nano + self._others_nano + held_nano
+        if committed + nano > self._limit_nano + ROUNDING_NANO:
             return False
         self._reserved_nano += nano
         self._n_under_way += 1
         return True
+
+    def _keep_reserved(self, wait: Wait) -> bool:
+        """Wait until it is noted how much is reserved; false if another process has spent it. One
+        note is for all requests that wait for one.
+        """
+        needed = self._own_nano
+        while self._keep:
+            with self._lock:
+                if self._kept_nano >= min(needed, self._own_nano):
+                    return True
+                if self._own_nano + self._others_nano > self._limit_nano + ROUNDING_NANO:
+                    return False
+                if self._keeping is None or self._keeping.done():
+                    self._keeping = start_thread(self._write)
+                keeping = self._keeping
+            try:
+                wait(keeping)
+            except ArtifactError as error:
+                raise error.copied() from error
+        return True
+
+    def _write(self) -> None:
+        with self._noting:
+            if self._keep is None:
+                return  # closed meanwhile
+            own_nano = self._own_nano
+            others_usd, is_noted = self._keep(own_nano / NANO)
+        with self._lock:
+            self._others_nano = round(others_usd * NANO)
+            if is_noted:
+                self._kept_nano = own_nano
 
     def _notify(self) -> None:
         with self._lock:
@@ -127,9 +286,9 @@ class Reservation(Struct, frozen=True):
     prices: ModelPrices
     tier: PricingTier
 
-    def settle_answer(self, completion: Completion) -> None:
-        """Settle by what the call cost."""
-        self._settle(_usd_of_tokens(self.prices, completion, self.tier))
+    def settle_answer(self, completion: Completion) -> float:
+        """Settle by what the call cost, in USD."""
+        return self._settle(_usd_of_tokens(self.prices, completion, self.tier))
 
     def settle_failure(self, attempt: Attempt) -> None:
         """Settle by whether the request may be on the bill."""
@@ -143,8 +302,10 @@ class Reservation(Struct, frozen=True):
         """Release it all."""
         self._settle(0.0)
 
-    def _settle(self, spent_usd: float | None) -> None:
-        self.limit.settle(self.worst_usd, self.worst_usd if spent_usd is None else spent_usd)
+    def _settle(self, spent_usd: float | None) -> float:
+        usd = self.worst_usd if spent_usd is None else spent_usd
+        self.limit.settle(self.worst_usd, usd)
+        return usd
 
 
 class Budget:
@@ -154,8 +315,8 @@ class Budget:
     A request that may fit once calls under way turn out cheaper waits for them, and later requests
     wait behind it. So the dialogue cannot overtake a verdict, and the outcome does not depend on a
     race. The first request that does not fit for good ends the dialogue; verdicts on what was
-    played are still asked for as far as they fit. Several runs may spend from one limit. `shorter`
-    is a benchmark's: see `Benchmark`.
+    played are still asked for as far as they fit. Several runs may spend from one limit, in their
+    `order`. `shorter` is a benchmark's: see `Benchmark`.
     """
 
     def __init__(
@@ -166,8 +327,10 @@ class Budget:
         region: str | None,
         wait: Wait,
         shorter: str = Benchmark.shorter,
+        order: int = 0,
     ) -> None:
         self._limit = limit
+        self._order = order
         self._table = table
         self._region = region
         self._wait = wait
@@ -175,9 +338,10 @@ class Budget:
         self._refusal: str | None = None
         self._reservations: dict[CallKey, Reservation] = {}
         self._begun: set[CallKey] = set()
+        self.largest_usd = 0.0  # of one request
 
     def take_over(self, usd: float) -> None:
-        """Count what earlier processes spent, beyond what the limit knows of."""
+        """Count what earlier processes spent."""
         self._limit.add(usd)
 
     def earlier_usd(
@@ -213,7 +377,9 @@ class Budget:
             wait=self._wait,
             is_refused=lambda: self._refusal is not None and key.role != JUDGE,
             refusal=lambda: self._refuse(worst_usd, key),
+            order=self._order,
         )
+        self.largest_usd = max(self.largest_usd, worst_usd)
         reservation = Reservation(self._limit, worst_usd, prices, tier)
         self._reservations[key] = reservation
         return reservation
@@ -228,7 +394,10 @@ class Budget:
                 self._reservations.pop(event.key).settle_failure(event.attempt)
             case CallAnswered():
                 self._begun.discard(event.key)
-                self._reservations.pop(event.key).settle_answer(event.completion)
+                usd = self._reservations.pop(event.key).settle_answer(event.completion)
+                self._limit.advance(self._order, event.key.role, usd)
+            case CallReplayed():
+                self._limit.advance(self._order, event.key.role)
             case CallFailed():
                 self._settle_open(event.key)
             case _:

@@ -73,11 +73,12 @@ def dry_run(plan: Plan, call: Callable[[str], str] = str) -> dict[str, Json]:
 class Forecaster:
     """Estimates runs, one after the other.
 
-    It asks only once which endpoint answers, and how many tokens a model's request has. Simulated
-    prompt caches keep instructions from one run to the next.
+    It asks only once which endpoint answers, and how many tokens a model's request has, unless that
+    is not to be counted. Simulated prompt caches keep instructions from one run to the next.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, counts_tokens: bool = True) -> None:
+        self._counts_tokens = counts_tokens
         self._emulations: dict[str, Emulation | None] = {}
         self._scales: dict[tuple[Hashable, str], float | None] = {}
         self._prefixes: dict[Hashable, set[int]] = {}
@@ -164,7 +165,7 @@ class Forecaster:
 
     def _count(self, config: RunConfig, simulation: Simulation) -> bool:
         """Have the service count the largest request of each new model; returns whether it did."""
-        if config.offline or config.provider != BEDROCK:
+        if config.offline or config.provider != BEDROCK or not self._counts_tokens:
             return False
         place = _account(config)
         new = {
@@ -275,6 +276,7 @@ def simulate(
         event_queue.now_ms / 1000,
         refusal,
         lacks_closing=bool(judging and judging.lacks_closing),
+        largest_usd=cost_limit.largest_usd if cost_limit else 0.0,
     )
     return Simulation(expectation, models)
 

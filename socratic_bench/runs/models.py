@@ -95,6 +95,7 @@ def new_budget(
         region=plan.config.region,
         wait=wait,
         shorter=plan.benchmark.shorter,
+        order=plan.order,
     )
 
 
@@ -137,7 +138,6 @@ def _run_budget(started: StartedRun, shared_limit: SpendingLimit | None) -> Budg
     if plan.config.max_cost_usd is None and shared_limit is None:
         return None
     budget = new_budget(plan, shared_limit, context.cancel_token.result)
-    # What a sweep has counted into its limit already.
-    counted_usd = context.services.counted_usd.pop(context.run_id, 0.0)
-    budget.take_over(earlier_usd(budget, plan, started.replay_log) - counted_usd)
+    if not (shared_limit and shared_limit.has_ledger):
+        budget.take_over(earlier_usd(budget, plan, started.replay_log))
     return budget

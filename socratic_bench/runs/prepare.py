@@ -61,6 +61,7 @@ class Plan(Struct, frozen=True):
         seed_given: whether the seed was asked for, and not drawn.
         run_id: the run's id, under which it is resumed if a store has it; `None` makes a new id.
         is_rejudged: the turns were played before, and the store is the folder of a judging.
+        order: its place among runs that spend from one limit.
     """
 
     config: RunConfig
@@ -71,6 +72,7 @@ class Plan(Struct, frozen=True):
     seed_given: bool = True
     run_id: str | None = None
     is_rejudged: bool = False
+    order: int = 0
 
     def keys(self, run_id: str) -> RunKeys:
         """The names of the files of the run with that id."""

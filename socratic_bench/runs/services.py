@@ -51,8 +51,6 @@ class Services:
         self.cancel_token = CancelToken(monotonic_s=monotonic_s)
         self.rate_targets = rate_targets or RateTargets(stall_s=None, monotonic_s=monotonic_s)
         self.spending = spending
-        # By the ids of runs that go on: what `spending` knows of their earlier processes, in USD.
-        self.counted_usd: dict[str, float] = {}
         self._connection_limit = ConnectionLimit(max_connections) if max_connections else None
         self.price_tables: dict[str, PriceTable] = {}
         self._monotonic_s = monotonic_s

@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from random import random
 from typing import TYPE_CHECKING, Protocol
 
 from socratic_bench.errors import BenchError, UsageError, Words
@@ -117,6 +118,12 @@ class ListedStore(Protocol):
         """Store a file, whatever was there."""
         ...
 
+    def update(self, key: str, change: Callable[[bytes | None], bytes | None]) -> None:
+        """Replace a file, or `None`, by what `change` makes of it; again, if another process has
+        replaced it meanwhile. Nothing is written for `None`.
+        """
+        ...
+
     def get(self, key: str) -> bytes | None:
         """The file, or `None` if there is none."""
         ...
@@ -135,7 +142,12 @@ class ListedStore(Protocol):
 
 
 class ListedFolder(FolderStore):
-    """See `ListedStore`."""
+    """See `ListedStore`. Others are excluded by `exclusive` while files are updated."""
+
+    def update(self, key: str, change: Callable[[bytes | None], bytes | None]) -> None:
+        body = change(self.get(key))
+        if body is not None:
+            self.put(key, body)
 
     def get(self, key: str) -> bytes | None:
         return self.read(key) if self.holds(key) else None
@@ -157,6 +169,16 @@ class ListedBucket:
 
     def put(self, key: str, body: bytes) -> None:
         with_retries(lambda: self._bucket.put(key, body), self._sleep)
+
+    def update(self, key: str, change: Callable[[bytes | None], bytes | None]) -> None:
+        def is_done() -> bool:
+            stored = self._bucket.get(key)
+            body = change(stored.body if stored else None)
+            etag = stored.etag if stored else None
+            return body is None or self._bucket.put_if(key, body, etag=etag) is not None
+
+        while not with_retries(is_done, self._sleep):
+            self._sleep(0.01 + 0.04 * random())
 
     def get(self, key: str) -> bytes | None:
         stored = with_retries(lambda: self._bucket.get(key), self._sleep)

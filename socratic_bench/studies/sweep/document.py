@@ -98,6 +98,7 @@ def document_of(
         usage=usage_total(row.usage for row in ended),
         cost_usd=cost_total(row.cost_usd for row in ended),
         spent_usd=to_places(result.spent_usd, USD_PLACES),
+        n_paid=result.n_paid,
         failed=[_failed_cell(row) for row in failed],
         cells=[_cell_entry(row, primary) for row in completed],
         output_artifacts=in_folder.place() if in_folder else None,

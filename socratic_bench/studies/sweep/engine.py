@@ -4,6 +4,7 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, Protocol
 
 import msgspec
@@ -25,7 +26,7 @@ from socratic_bench.runs.resume import without_resume_hints
 from socratic_bench.runs.services import Services
 from socratic_bench.studies.rows import judge_variances
 from socratic_bench.studies.sweep.grid import Cell, Grid
-from socratic_bench.types import EndReason
+from socratic_bench.types import EndReason, Role
 
 # The calls a second, and the remaining time, are measured over so many seconds.
 LATELY_S = 60.0
@@ -78,13 +79,18 @@ class SweepState:
         self._calls: deque[float] = deque()
         for model, n_cells in Counter(cell.model for cell in cells).items():
             self._models[model] = ModelProgress(model=model, n_cells=n_cells)
-        self._n_cells, self._n_before, self._n_ended = len(cells), 0, 0
+        self.n_cells, self._n_before, self._n_ended = len(cells), 0, 0
         for row in ended:
             self._add(row)
             used = row.usage
             n_tokens = (used.input_tokens or 0) + (used.output_tokens or 0)
             self._count(row.model, n_calls=used.calls, n_tokens=n_tokens)
             self._n_before += 1
+
+    @property
+    def n_completed(self) -> int:
+        with self._lock:
+            return sum(model.n_done for model in self._models.values())
 
     def on_begin(self, model: str) -> None:
         """A cell of a model is being played."""
@@ -124,10 +130,10 @@ class SweepState:
             elapsed_s = now_s - self._began_s
             lately_s = min(elapsed_s, LATELY_S)
             models = tuple(self._models.values())
-            n_left = self._n_cells - sum(model.n_done + model.n_failed for model in models)
+            n_left = self.n_cells - sum(model.n_done + model.n_failed for model in models)
             return Snapshot(
                 elapsed_s=elapsed_s,
-                n_cells=self._n_cells,
+                n_cells=self.n_cells,
                 n_before=self._n_before,
                 models=models,
                 calls_per_s=len(self._calls) / lately_s if self._calls and lately_s else None,
@@ -170,13 +176,26 @@ FATAL: frozenset[EndReason] = frozenset({"credentials", "artifacts", "internal",
 
 
 class CellJob(Struct, frozen=True, kw_only=True):
-    """A cell that is to be played, and the id of its run; `counted_usd` is what its earlier
-    processes spent, where the sweep's limit knows of it.
+    """A cell that is to be played, the id of its run, and its place in the order of cells.
+    `n_calls` are those that earlier processes made, by role, where the budget has to know.
     """
 
     cell: Cell
     run_id: str
-    counted_usd: float = 0.0
+    order: int = 0
+    n_calls: Mapping[Role, int] = {}
+
+
+class Affordability(Protocol):
+    """Tells which cells a budget pays for. See `CellBudget`."""
+
+    def begin(self, job: CellJob) -> bool: ...
+
+    def end(self, job: CellJob) -> None: ...
+
+    def n_covered(self, jobs: Iterable[CellJob]) -> int: ...
+
+    def refusal(self, job: CellJob, n_paid: int, n_cells: int) -> BenchError: ...
 
 
 class CellListener(Protocol):
@@ -198,9 +217,12 @@ class CellListener(Protocol):
 class SweepControl:
     """Hands out cells and hears of them; safe to use from several threads.
 
-    `keep` keeps the row of a cell. What would befall all cells ends the sweep at once; once the
-    budget is used up, no further cell is begun. `error` is what ended it early.
+    `keep` keeps the row of a cell. What would befall all cells ends the sweep at once; a cell that
+    the `budget` does not cover waits until others have ended, and is left if it never does. `error`
+    is what ended the sweep early.
     """
+
+    budget: Affordability | None = None  # made with the services of the runs
 
     def __init__(
         self,
@@ -215,6 +237,8 @@ class SweepControl:
         self._token = cancel_token
         self._lock = threading.Lock()
         self._spent: BenchError | None = None
+        self._n_running = 0
+        self._ended: Future[None] = Future()  # done once another cell has ended
 
     @property
     def error(self) -> BenchError | None:
@@ -227,10 +251,22 @@ class SweepControl:
 
     def take(self) -> CellJob | None:
         """The next cell; `None` if no other is to be begun."""
-        with self._lock:
-            if self.error or not self._waiting:
-                return None
-            job = self._waiting.popleft()
+        while True:
+            with self._lock:
+                if self.error or not self._waiting:
+                    return None
+                job = self._waiting[0]
+                if self.budget is None or self.budget.begin(job):
+                    self._waiting.popleft()
+                    self._n_running += 1
+                    break
+                if not self._n_running:
+                    n_paid, n_cells = self._state.n_completed, self._state.n_cells
+                    self._spent = self.budget.refusal(job, n_paid, n_cells)
+                    return None
+                ended = self._ended
+            with suppress(BenchError):  # the token has what ends the sweep meanwhile
+                self._token.result(ended)
         self._state.on_begin(job.cell.model)
         return job
 
@@ -240,19 +276,27 @@ class SweepControl:
 
     def on_end(self, job: CellJob, row: CellRow) -> None:
         """See `CellListener`."""
-        del job
         self._state.on_end(row)
         self._keep(row)
+        self._leave(job)
 
     def on_abandon(self, job: CellJob, error: BenchError | None) -> None:
         """See `CellListener`."""
         self._state.on_abandon(job.cell.model)
-        if error is None:
-            return
-        if error.end_reason in FATAL:
+        if error and error.end_reason in FATAL:
             self._token.end(error)
-        elif error.end_reason == "budget":
+        elif error and error.end_reason == "budget":
             self._spent = self._spent or error
+        self._leave(job)
+
+    def _leave(self, job: CellJob) -> None:
+        """Let cells begin for which there is room only now."""
+        if self.budget:
+            self.budget.end(job)
+        with self._lock:
+            self._n_running -= 1
+            ended, self._ended = self._ended, Future()
+        ended.set_result(None)
 
 
 def row_of_result(cell: Cell, result: RunResult, benchmark: Benchmark) -> CellRow:
@@ -373,12 +417,10 @@ class SweepEngine(Struct, frozen=True, kw_only=True):
     def _performed(self, job: CellJob, cancel_token: CancelToken) -> RunResult:
         config = self.grid.config(job.cell)
         plan = prepare(config, price_tables=self.services.price_tables)
-        if job.counted_usd:
-            self.services.counted_usd[job.run_id] = job.counted_usd
         token = cancel_token.sibling()
         with cancel_token.parent_of(token):
             return perform(
-                replace(plan, run_id=job.run_id),
+                replace(plan, run_id=job.run_id, order=job.order),
                 listener=_CallListener(job, self.listener, self.called),
                 cancel_token=token,
                 services=self.services,

@@ -31,6 +31,7 @@ from socratic_bench.documents.schema import KEYS
 from socratic_bench.documents.sweep import CellRow
 from socratic_bench.documents.usage import CallUsage
 from socratic_bench.errors import BenchError
+from socratic_bench.models.budget import SpendingLimit
 from socratic_bench.models.rate_target import RateTarget, target_of
 from socratic_bench.ports.benchmark import Length
 from socratic_bench.runs import Plan, prepare
@@ -38,10 +39,13 @@ from socratic_bench.runs.dry_run import Forecaster
 from socratic_bench.runs.prepare import draw_seed
 from socratic_bench.storage.stores import ListedStores
 from socratic_bench.studies.index import CellIndex
-from socratic_bench.studies.sweep.grid import MODEL, Cell
+from socratic_bench.studies.sweep.affordable import CellBudget
+from socratic_bench.studies.sweep.engine import CellJob
+from socratic_bench.studies.sweep.grid import MODEL, Cell, kind_key
 from socratic_bench.studies.sweep.request import SweepRequest
 from socratic_bench.studies.sweep.resume import cells_to_play, find_sweep
 from socratic_bench.studies.sweep.settings import SweepSettings
+from socratic_bench.studies.sweep.spending import Ledger
 from socratic_bench.types import EndReason, Json, Role
 
 FLEX = "flex"
@@ -245,22 +249,17 @@ class Timing(Struct, frozen=True, kw_only=True):
 
     def _last_end_s(self, length: Length) -> float:
         """When the last cell ends, if each begins as soon as one before it has left its place."""
-        seconds_of = {key(kind.values): kind.by_length[length].duration_s for kind in self.kinds}
+        runs = {kind_key(kind.values): kind.by_length[length] for kind in self.kinds}
         free_at = [0.0] * min(self.settings.max_connections, len(self.cells) or 1)
         for cell in self.cells:
             begun_s = heapq.heappop(free_at)
-            heapq.heappush(free_at, begun_s + seconds_of[key(cell.values)])
+            heapq.heappush(free_at, begun_s + runs[kind_key(cell.values)].duration_s)
         return max(free_at)
 
     def _requests_s(self, length: Length) -> float:
         """How long so many requests at once take for all of them."""
         under_way_s = sum(kind.by_length[length].requests_s * kind.n for kind in self.kinds)
         return under_way_s / self.settings.max_connections
-
-
-def key(values: Mapping[str, Json]) -> str:
-    """The same for cells that differ in their repeat alone."""
-    return repr(sorted(values.items()))
 
 
 def forecast_sweep(
@@ -275,12 +274,12 @@ def forecast_sweep(
     """
     forecaster = Forecaster()
     forecaster.check_stores(request.grid.base)
-    seed, rows = _earlier(request, sleep)
+    seed, rows, spent_usd = _earlier(request, sleep)
     grid = replace(request.grid, base=replace(request.grid.base, seed=seed))
     all_cells = grid.cells()
     cells = cells_to_play(all_cells, rows, request.settings)[: request.settings.limit]
     ended = [rows[cell.key] for cell in all_cells if cell.key in rows]
-    spent_usd = sum(row.cost_usd or 0.0 for row in ended)
+    spent_usd = max(spent_usd, sum(row.cost_usd or 0.0 for row in ended))
     sweep = _SweepForecast(replace(request, grid=grid), cells, forecaster, spent_usd)
     for kind in sweep.kinds:
         if kind.refusal:
@@ -290,19 +289,22 @@ def forecast_sweep(
 
 def _earlier(
     request: SweepRequest, sleep: Callable[[float], None]
-) -> tuple[int, Mapping[str, CellRow]]:
-    """The seed of the sweep that is gone on with, and how its cells ended; else a seed."""
+) -> tuple[int, Mapping[str, CellRow], float]:
+    """The seed of the sweep that is gone on with, how its cells ended, and what it has spent; else
+    a seed.
+    """
     seed, grid = request.grid.base.seed, request.grid
     if request.settings.resume:
         stores = ListedStores(grid.base, sleep).all
         if begun := find_sweep(grid, stores):
             indices = [CellIndex(store, begun.sweep_id, lambda _: None) for store in stores]
-            return begun.seed, {key: row for index in indices for key, row in index.rows().items()}
-    return (draw_seed() if seed is None else seed), {}
+            rows = {key: row for index in indices for key, row in index.rows().items()}
+            return begun.seed, rows, Ledger(stores, begun.sweep_id, "").spent_usd
+    return (draw_seed() if seed is None else seed), {}, 0.0
 
 
 class _SweepForecast:
-    """A sweep of which these cells are forecast; others have cost `spent_usd`."""
+    """A sweep of which these cells are forecast; its processes have spent `spent_usd`."""
 
     def __init__(
         self, request: SweepRequest, cells: Sequence[Cell], forecaster: Forecaster, spent_usd: float
@@ -444,9 +446,13 @@ class _SweepForecast:
         if most is None:
             return None
         left_usd = most - self._spent_usd
+        limit = SpendingLimit(most)
+        limit.add(self._spent_usd)
+        cell_budget = CellBudget(limit, self._asked.grid, self._asked.price_tables())
         return SweepBudget(
             max_cost_usd=most,
             spent_usd=round(self._spent_usd, USD_PLACES),
+            n_paid=cell_budget.n_covered(CellJob(cell=cell, run_id="") for cell in self._cells),
             covers_expected=expected is not None and expected <= left_usd,
             covers_high=high is not None and high <= left_usd,
         )
@@ -475,7 +481,7 @@ def _by_kind(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
     """The cells that differ in their repeat alone, in their order."""
     by_kind: dict[str, list[Cell]] = defaultdict(list)
     for cell in cells:
-        by_kind[key(cell.values)].append(cell)
+        by_kind[kind_key(cell.values)].append(cell)
     return by_kind
 
 

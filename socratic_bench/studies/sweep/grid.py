@@ -174,6 +174,11 @@ class Grid(Struct, frozen=True, kw_only=True):
         return common
 
 
+def kind_key(values: Mapping[str, Json]) -> str:
+    """The same for cells that differ in their repeat alone."""
+    return repr(sorted(values.items()))
+
+
 def axis_settings() -> Iterator[SettingField]:
     """The settings of a run that a sweep may give several values."""
     return (field for field in table(RunConfig).values() if field.setting.axis)

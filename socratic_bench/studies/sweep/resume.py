@@ -13,6 +13,9 @@ from msgspec.structs import replace
 
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.catalogue.prices import PriceTable
+from socratic_bench.concurrency import decode
+from socratic_bench.documents import encode
+from socratic_bench.documents.encoding import plain_keys
 from socratic_bench.documents.sweep import CellRow, SweepFile
 from socratic_bench.errors import EXIT_GATE, BenchError
 from socratic_bench.journal import ReplayLog
@@ -21,9 +24,8 @@ from socratic_bench.ports.store import Entry
 from socratic_bench.runs import prepare
 from socratic_bench.runs.gates import has_gate_failures
 from socratic_bench.runs.models import earlier_usd, new_budget
-from socratic_bench.runs.prepare import Plan
 from socratic_bench.settings import table
-from socratic_bench.storage.keys import RunKeys
+from socratic_bench.storage.keys import RunKeys, index_of
 from socratic_bench.storage.replicated_journal import distinct
 from socratic_bench.storage.stores import ListedBucket, ListedStore
 from socratic_bench.studies.index import (
@@ -33,9 +35,10 @@ from socratic_bench.studies.index import (
     run_id,
     run_ids_begin_with,
 )
-from socratic_bench.studies.sweep.engine import CellJob, row_of_curated
+from socratic_bench.studies.sweep.engine import row_of_curated
 from socratic_bench.studies.sweep.grid import Cell, Grid
 from socratic_bench.studies.sweep.settings import SweepSettings
+from socratic_bench.types import Role
 
 
 def find_sweep(grid: Grid, stores: Iterable[ListedStore]) -> SweepFile | None:
@@ -45,6 +48,23 @@ def find_sweep(grid: Grid, stores: Iterable[ListedStore]) -> SweepFile | None:
         sweep for store in stores for sweep in begun_sweeps(store) if sweep.identity == identity
     ]
     return max(sweeps, key=lambda sweep: sweep.sweep_id, default=None)
+
+
+def agree_on_beginning(begun: SweepFile, store: ListedStore) -> SweepFile:
+    """The sweep that begins: of several processes that start at once, all play that of the first.
+    Raises `ArtifactError`.
+    """
+
+    def first(body: bytes | None) -> bytes | None:
+        nonlocal begun
+        with suppress(ValueError):
+            if body is not None:
+                begun = decode(body, SweepFile)
+                return None
+        return encode(plain_keys(begun))
+
+    store.update(f"{index_of(begun.identity)}sweep.json", first)
+    return begun
 
 
 def with_plan(begun: SweepFile, grid: Grid) -> SweepFile:
@@ -151,23 +171,32 @@ def journals_of(run_ids: Iterable[str], stores: Sequence[ListedStore]) -> dict[s
     return {run_id: entries for run_id, entries in zip(ids, journals, strict=True) if entries}
 
 
-def count_earlier_costs(
-    jobs: Sequence[CellJob],
+def journalled_usd(
+    ids: Mapping[str, Cell],
     grid: Grid,
-    journals: Mapping[str, Sequence[Entry]],
+    rows: Iterable[CellRow],
+    stores: Sequence[ListedStore],
     price_tables: Callable[[], dict[str, PriceTable]],
-) -> list[CellJob]:
-    """The same jobs, each with what its run's journal tells that it has cost, in USD at most.
-
-    A run whose journal cannot be read says so itself once it is to go on.
+) -> float:
+    """What all runs of a sweep have cost, in USD at most, by their journals; by their rows where
+    these have none, or are no cells any more.
     """
     tables = price_tables()
-    return [
-        _count_earlier_cost(job, grid, journals[job.run_id], tables)
-        if job.run_id in journals
-        else job
-        for job in jobs
-    ]
+    usd = {row.run_id: row.cost_usd or 0.0 for row in rows}
+    for name, entries in journals_of(ids, stores).items():
+        with suppress(BenchError):  # the run says so itself once it is to go on
+            plan = prepare(grid.config(ids[name]), price_tables=tables)
+            budget = new_budget(plan, None, lambda _: None)
+            usd[name] = earlier_usd(budget, plan, ReplayLog(entries))
+    return sum(usd.values())
+
+
+def n_calls_of(entries: Sequence[Entry], roles: Iterable[Role]) -> Mapping[Role, int]:
+    """How many calls of each role are answered, by a journal."""
+    with suppress(BenchError):
+        replay_log = ReplayLog(entries)
+        return {role: len(replay_log.completions(role)) for role in roles}
+    return {}
 
 
 def newest_request(entries: Sequence[Entry]) -> datetime | None:
@@ -178,19 +207,6 @@ def newest_request(entries: Sequence[Entry]) -> datetime | None:
         sent = (attempt.started_at for attempt, _ in ReplayLog(entries).requests())
         return max(sent, default=None)
     return None
-
-
-def _count_earlier_cost(
-    job: CellJob, grid: Grid, entries: Sequence[Entry], price_tables: dict[str, PriceTable]
-) -> CellJob:
-    with suppress(BenchError):
-        plan = prepare(grid.config(job.cell), price_tables=price_tables)
-        return replace(job, counted_usd=_cost_usd(plan, ReplayLog(entries)))
-    return job
-
-
-def _cost_usd(plan: Plan, replay_log: ReplayLog) -> float:
-    return earlier_usd(new_budget(plan, None, lambda _: None), plan, replay_log)
 
 
 def journal_entries(store: ListedStore, run_id: str) -> list[Entry]:

@@ -1,9 +1,10 @@
 """A sweep from its beginning to its end: what is to be played, playing it, and what it came to."""
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from datetime import datetime, timedelta
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,7 +13,7 @@ from ulid import ULID
 from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.documents.sweep import CellRow, SweepFile
 from socratic_bench.documents.usage import ModelThroughput
-from socratic_bench.errors import BenchError, Problem
+from socratic_bench.errors import ArtifactError, BenchError, Problem
 from socratic_bench.models.budget import SpendingLimit
 from socratic_bench.models.cancel import CancelToken, run_cancellable
 from socratic_bench.models.events import NOTED_WITHIN_S
@@ -21,8 +22,10 @@ from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.runs.context import utc_now
 from socratic_bench.runs.prepare import draw_seed
 from socratic_bench.runs.services import Services
+from socratic_bench.storage.keys import index_of
 from socratic_bench.storage.stores import ListedStores
 from socratic_bench.studies.index import CellIndex, run_id
+from socratic_bench.studies.sweep.affordable import CellBudget
 from socratic_bench.studies.sweep.engine import (
     CellJob,
     SweepControl,
@@ -34,15 +37,18 @@ from socratic_bench.studies.sweep.grid import Cell, Grid
 from socratic_bench.studies.sweep.preflight import Preflight
 from socratic_bench.studies.sweep.request import SweepRequest
 from socratic_bench.studies.sweep.resume import (
+    agree_on_beginning,
     cells_to_play,
-    count_earlier_costs,
     find_sweep,
     gate_again,
+    journalled_usd,
     journals_of,
+    n_calls_of,
     newest_request,
     read_rows,
     with_plan,
 )
+from socratic_bench.studies.sweep.spending import Ledger
 from socratic_bench.version import VERSION
 
 # A resumed sweep with targets sends nothing before the last earlier request is this old: a minute,
@@ -54,7 +60,8 @@ GO_ON = Problem.of("Go on with the same command and {resume}.")
 class SweepResult(Struct, frozen=True, kw_only=True):
     """How a sweep went: `cells` in the order in which they are played, and the rows of those that
     have ended, by key. `error` is what ended it early, `pace` how fast each model was asked,
-    `spent_usd` what all of it has cost at most, `None` without a budget.
+    `spent_usd` what all of it has cost at most, and `n_paid` the cells that the budget pays for;
+    both are `None` without a budget.
     """
 
     request: SweepRequest
@@ -66,6 +73,7 @@ class SweepResult(Struct, frozen=True, kw_only=True):
     indices: tuple[CellIndex | None, CellIndex | None]
     pace: tuple[ModelThroughput, ...]
     spent_usd: float | None
+    n_paid: int | None
     notices: tuple[str, ...]
     started_at: datetime
     completed_at: datetime
@@ -108,6 +116,7 @@ class _SweepProcess:
         self._notices: list[str] = []
         self._pace: tuple[ModelThroughput, ...] = ()
         self._spent_usd: float | None = None
+        self._n_paid: int | None = None
         self._last_request_at: datetime | None = None
         config = request.grid.base
         self._stores = run_cancellable(
@@ -119,7 +128,8 @@ class _SweepProcess:
         started_at, began_s = self._now(), self._token.monotonic_s()
         deadline_s = self._asked.grid.base.deadline_s
         self._token.start_deadline(deadline_s, self._benchmark.shorter)
-        begun = run_cancellable(lambda: self._begin(started_at), self._token)
+        with self._beginning():
+            begun = run_cancellable(lambda: self._begin(started_at), self._token)
         grid = replace(self._asked.grid, base=replace(self._asked.grid.base, seed=begun.seed))
         cells = grid.cells()
         indices = [CellIndex(store, begun.sweep_id, self._notice) for store in self._stores.all]
@@ -143,11 +153,19 @@ class _SweepProcess:
             indices=(in_folder, in_bucket),
             pace=self._pace,
             spent_usd=self._spent_usd,
+            n_paid=self._n_paid,
             notices=tuple(self._notices),
             started_at=started_at,
             completed_at=self._now(),
             duration_s=self._token.monotonic_s() - began_s,
         )
+
+    def _beginning(self) -> AbstractContextManager[None]:
+        """Lock out others that may begin the same sweep."""
+        if not self._settings.resume:
+            return nullcontext()
+        key = f"{index_of(self._asked.grid.identity())}lock"
+        return self._stores.exclusive(key, "Another process is about to begin this sweep.")
 
     def _begin(self, started_at: datetime) -> SweepFile:
         """The sweep that goes on, or a new one."""
@@ -165,6 +183,8 @@ class _SweepProcess:
             runner_version=VERSION,
             axes={},
         )
+        if self._settings.resume:
+            begun = agree_on_beginning(begun, self._stores.all[-1])
         return with_plan(begun, self._asked.grid)
 
     def _read_rows(
@@ -192,8 +212,8 @@ class _SweepProcess:
         for cell in missing:
             if cell.key in rows:
                 state.on_retry(rows.pop(cell.key))
-        begun_jobs = self._jobs(begun, grid, missing)
-        jobs = begun_jobs[: self._settings.limit]
+        all_jobs = self._jobs(begun, grid, missing)
+        jobs = all_jobs[: self._settings.limit]
         self._display.begin(begun.sweep_id, state)
 
         def keep(row: CellRow) -> None:
@@ -204,32 +224,58 @@ class _SweepProcess:
                 self._display.failed(row)
 
         control = SweepControl(jobs, state, keep, self._token)
-        spent_usd = sum(row.cost_usd or 0.0 for row in rows.values())
-        spent_usd += sum(job.counted_usd for job in begun_jobs)
-        self._spent_usd = None if grid.base.max_cost_usd is None else spent_usd
         try:
-            if jobs:
-                self._pace = self._play(control, grid, n_jobs=len(jobs), spent_usd=spent_usd)
+            with self._spending(begun, grid, rows, is_to_play=bool(jobs)) as budget:
+                control.budget = budget
+                self._pace = self._play(control, grid, budget, n_jobs=len(jobs)) if jobs else ()
+                unfinished = [job for job in all_jobs if job.cell.key not in rows]
+                self._n_paid = budget.n_covered(unfinished) + state.n_completed if budget else None
         finally:
             for index in indices:
                 index.flush()
             self._display.end()
         return control.error
 
+    @contextmanager
+    def _spending(
+        self, begun: SweepFile, grid: Grid, rows: Mapping[str, CellRow], *, is_to_play: bool
+    ) -> Iterator[CellBudget | None]:
+        """The budget, of which all processes of the sweep have spent; `None` without one."""
+        stores, limit_usd = self._stores.all, grid.base.max_cost_usd
+        ledger = Ledger(stores, begun.sweep_id, str(ULID()), self._notice)
+        if limit_usd is None:
+            if is_to_play:
+                ledger.keep_unknown()
+            yield None
+            return
+        if ledger.is_unknown and self._settings.resume:
+            ids = {run_id(begun, cell.key): cell for cell in grid.cells()}
+            tables = self._asked.price_tables
+            ledger.add_earlier(journalled_usd(ids, grid, rows.values(), stores, tables))
+        limit = SpendingLimit(limit_usd, partial(ledger.keep, limit_usd))
+        try:
+            yield CellBudget(limit, grid, self._asked.price_tables())
+        finally:
+            with suppress(ArtifactError):  # more than was spent is noted
+                ledger.close(limit.close())
+            self._spent_usd = max(limit.most_usd, ledger.spent_usd)
+
     def _jobs(self, begun: SweepFile, grid: Grid, missing: Sequence[Cell]) -> Sequence[CellJob]:
-        """The missing cells, each with what it has cost so far if there is a budget."""
+        """The missing cells, each with the calls that it has made so far if there is a budget."""
         ids = {run_id(begun, cell.key): cell for cell in missing}
-        jobs = [CellJob(cell=cell, run_id=name) for name, cell in ids.items()]
+        jobs = [
+            CellJob(cell=cell, run_id=name, order=n)
+            for n, (name, cell) in enumerate(ids.items(), start=1)
+        ]
         has_budget, has_targets = grid.base.max_cost_usd is not None, bool(self._asked.targets())
         if not (jobs and self._settings.resume and (has_budget or has_targets)):
             return jobs
         journals = run_cancellable(lambda: journals_of(ids, self._stores.all), self._token)
         self._note_requests(filter(None, map(newest_request, journals.values())))
-        return (
-            count_earlier_costs(jobs, grid, journals, self._asked.price_tables)
-            if has_budget
-            else jobs
-        )
+        roles = self._benchmark.cast.roles
+        return [
+            replace(job, n_calls=n_calls_of(journals.get(job.run_id, ()), roles)) for job in jobs
+        ]
 
     def _note_requests(self, moments: Iterable[datetime]) -> None:
         """Remember when earlier processes sent their last request, at the latest."""
@@ -250,12 +296,11 @@ class _SweepProcess:
                 self._token.sleep(wait_s)
 
     def _play(
-        self, control: SweepControl, grid: Grid, *, n_jobs: int, spent_usd: float
+        self, control: SweepControl, grid: Grid, budget: CellBudget | None, *, n_jobs: int
     ) -> tuple[ModelThroughput, ...]:
         """Play the cells; how fast each model was called."""
         self._await_targets()
-        settings, limit_usd = self._settings, grid.base.max_cost_usd
-        spending = None if limit_usd is None else SpendingLimit(limit_usd)
+        settings = self._settings
         targets = RateTargets(
             self._asked.targets(),
             stall_s=settings.stall_min * 60,
@@ -264,15 +309,13 @@ class _SweepProcess:
         services = Services(
             monotonic_s=self._token.monotonic_s,
             rate_targets=targets,
-            spending=spending,
+            spending=budget.limit if budget else None,
             max_connections=settings.max_connections,
             on_narrowed=lambda narrowed: self._notice(f"{narrowed}."),
         )
         with ExitStack() as stack:
             stack.enter_context(services)
             services.price_tables.update(self._asked.price_tables())
-            if spending:
-                spending.add(spent_usd)
             look = Preflight(
                 request=self._asked, tested=control.models, notice=self._notice, call=self._call
             )
@@ -286,8 +329,6 @@ class _SweepProcess:
                 called=self._called,
             )
             engine.play(control.take, min(settings.max_connections, n_jobs), self._token)
-            if spending:
-                self._spent_usd = spending.most_usd
             return targets.report()
 
     def _notice(self, text: str) -> None:
