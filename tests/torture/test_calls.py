@@ -234,7 +234,7 @@ WAYS: Mapping[str, Way] = {
     "program without JSON": process("echo hello", "no credentials in JSON"),
     "program with another JSON": process("echo '[1]'", "no credentials in JSON"),
     "program without text": process(r"printf '\377\376'", "no credentials in JSON"),
-    "program that fails": process("echo alas >&2; exit 1", "alas"),
+    "program that fails": process("exit 7", "exit code 7", "by hand"),
     "program that is none": file_of(
         "credential_process",
         "[default]\ncredential_process =\n",
@@ -249,7 +249,7 @@ WAYS: Mapping[str, Way] = {
     ),
     "program without JSON behind a role": behind_a_role("echo hello", "no credentials in JSON"),
     "program that fails behind a role": behind_a_role(
-        "printf 'alas\\ncanary\\n' >&2; exit 1", "alas"
+        "printf 'alas\\ncanary\\n' >&2; exit 1", "exit code 1"
     ),
     "program without texts behind a role": behind_a_role(
         """echo '{"Version": 1, "AccessKeyId": 1, "SecretAccessKey": "b"}'""", "is no text"

@@ -7,7 +7,8 @@ becomes a known secret, which is masked in all that leaves the program.
 import json
 import os
 import shlex
-from collections.abc import Iterator, Mapping
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -65,8 +66,8 @@ _STS_ERRORS = (
     *(AnswerTooLargeError, UnsendableError, EOFError),
 )
 _PROGRAM_HINT = (
-    "Run the command of credential_process by itself: it has to print JSON with Version 1, "
-    "AccessKeyId and SecretAccessKey."
+    "Run the command of credential_process by hand, as it stands in the profile (AWS_CONFIG_FILE, "
+    "else ~/.aws/config): it has to print JSON with Version 1, AccessKeyId and SecretAccessKey."
 )
 _HINTS: tuple[tuple[type[Exception], str], ...] = (
     (
@@ -92,7 +93,6 @@ class CredentialsError(Exception):
         self.is_of_program = isinstance(cause, ProgramError)
         if isinstance(cause, ProgramError):
             source, cause = str(cause), cause.cause
-        _keep_first_line(cause)
         reason = f"{type(cause).__name__}: {cause}"
         if self.is_of_program and isinstance(cause, _NO_JSON):
             reason = f"it printed no credentials in JSON ({reason})"
@@ -152,7 +152,18 @@ _Provider: Any = ProcessProvider
 
 
 class _ProgramProvider(_Provider):  # type: ignore[misc]
-    """The SDK's own, but it names the program in errors and remembers the credentials."""
+    """The SDK's own, but it names the program in errors and remembers the credentials. Nothing that
+    the program prints is in an error: it may be what it was about to give.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 -- the SDK's own
+        super().__init__(*args, **kwargs, popen=self._start)
+        self._exit_code: Callable[[], int | None] = lambda: None
+
+    def _start(self, *args: Any, **kwargs: Any) -> "subprocess.Popen[bytes]":  # noqa: ANN401 -- likewise
+        process = subprocess.Popen(*args, **kwargs)  # noqa: S603 -- the user's own program
+        self._exit_code = process.poll
+        return process
 
     def _retrieve_credentials_using(self, credential_process: object) -> dict[str, Any]:
         """Also called by the SDK whenever the credentials are renewed. Raises `ProgramError`."""
@@ -163,8 +174,13 @@ class _ProgramProvider(_Provider):  # type: ignore[misc]
             _check_texts(fields)
             _check_expiry(fields)
         except (sdk.BotoCoreError, *_PLAIN_ERRORS) as error:
+            cause: Exception = error
+            if code := self._exit_code():
+                cause = _program_failure(f"it ended with exit code {code}; what it said is secret")
+            elif "Unsupported version" in str(error):
+                cause = _program_failure("what it printed has no Version 1")
             profile = f"the profile {self._profile_name}"
-            raise ProgramError(credential_process, profile, error) from error
+            raise ProgramError(credential_process, profile, cause) from None
         learn([fields["access_key"], fields["secret_key"], fields["token"]])
         return fields
 
@@ -179,9 +195,12 @@ def _check_texts(fields: Mapping[str, Any]) -> None:
 def _check_expiry(fields: Mapping[str, Any]) -> None:
     """The SDK itself would notice only when it signs a request, and would not name the program."""
     if fields["expiry_time"] is not None:
-        keys = RefreshableCredentials.create_from_metadata(
-            dict(fields), lambda: dict(fields), ProcessProvider.METHOD
-        )
+        try:
+            keys = RefreshableCredentials.create_from_metadata(
+                dict(fields), lambda: dict(fields), ProcessProvider.METHOD
+            )
+        except (ValueError, TypeError, OverflowError):
+            raise _program_failure("the Expiration is no time") from None
         if keys.refresh_needed(refresh_in=0):
             raise RuntimeError("the credentials that it printed have expired already")
 
@@ -221,12 +240,3 @@ def _source(session: Session, role_arn: str | None, error: Exception) -> str:
     if not role:
         return "Credentials"
     return f"{'AWS STS,' if isinstance(error, _STS_ERRORS) else 'Credentials'} for the role {role}"
-
-
-def _keep_first_line(error: Exception) -> None:
-    """Shorten the output of a failed program, since later lines could hold secrets."""
-    if isinstance(error, sdk.CredentialRetrievalError):
-        whole = str(error)
-        output = str(dict(error.kwargs).get("error_msg", ""))
-        first = (output.strip().splitlines() or [""])[0]
-        error.args = (whole.removesuffix(output) + first,)
