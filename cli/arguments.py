@@ -12,6 +12,7 @@ from functools import partial
 from itertools import pairwise
 from textwrap import fill, wrap
 
+from .commands import REPLACED
 from .process import write_words
 from .terminal import columns
 
@@ -99,6 +100,8 @@ class Parser(argparse.ArgumentParser):
         mistake = f"Unknown command {word!r}{suggestion} There is {', '.join(self.commands)}."
         if word in self.commands:
             mistake = f"A command line takes one command, so {word!r} is one too many."
+        if word in REPLACED:
+            mistake = f"The command {word} is gone: use socratic-runner {REPLACED[word]}."
         hint = "socratic-runner --help says what they are for, and lists every flag."
         raise _usage_error([mistake], hint)
 

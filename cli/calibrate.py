@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from functools import partial
 
-from socratic_bench.documents.calibration import CalibrationDocument, Figure
+from socratic_bench.documents.calibration import CalibrationDocument
+from socratic_bench.documents.judge_status import Figure
 from socratic_bench.documents.run import RunResult
 from socratic_bench.errors import BenchError, UsageError, Words
 from socratic_bench.runs import CancelToken, perform
@@ -19,7 +20,6 @@ from socratic_bench.types import plural
 from .arguments import Flags, Parser, parse
 from .flags import (
     MATCH_HELP,
-    NO_LABELS,
     Row,
     add_rows,
     judge_rows,
@@ -46,6 +46,10 @@ replies were judged, 6 deadline or budget, 129 SIGHUP, 130 SIGINT, 143 SIGTERM.
 EXCLUDED = {"fail-under", "calibration", "no-judge", "rubric", "resume-from", "brief"}
 LABELS: tuple[Row, ...] = (
     ("labels", "--labels", "many", "FILE", "labels, JSONL or CSV (socratic-runner schema label)"),
+    (
+        *("labels", "--mrbench", "many", "FILE"),
+        "published annotations of MRBench (V1, V2) or BEA 2025, by the rubric mrbench-8",
+    ),
     (
         *("labels", "--runs", "many", "RUNS"),
         "documents, folders or s3://BUCKET/PREFIX of runs whose turns labels name without words",
@@ -119,14 +123,16 @@ def _prepare(flags: Flags, problems: Sequence[Words]) -> Calibration:
     config, misread = read_untested(run_flags)
     mistakes: list[Words] = [*problems, *misread]
     request = _read_request(flags, mistakes)
-    if not request.labels:
-        raise UsageError([*mistakes, NO_LABELS], hint="See docs/calibration.md.")
+    if not (request.labels or request.mrbench):
+        no_labels = "No labels: give --labels FILE or --mrbench FILE."
+        raise UsageError([*mistakes, no_labels], hint="See docs/calibration.md.")
     return prepare_calibration(config, request, mistakes, region=bucket_region)
 
 
 def _read_request(flags: Flags, problems: list[Words]) -> CalibrationRequest:
     return CalibrationRequest(
         labels=tuple(_words(flags, "labels")),
+        mrbench=tuple(_words(flags, "mrbench")),
         runs=tuple(_words(flags, "runs")),
         rubric=str(flags.get("rubric", "")),
         matches=read_matches(_words(flags, "match"), problems),
@@ -181,7 +187,7 @@ def _say_calibration(document: CalibrationDocument) -> None:
     say(
         f"{plain(judge.model)} by {plain(judge.rubric)}: {document.n_judged} of "
         f"{plural(labels.n_turns, 'reply', 'replies')} judged, "
-        f"{plural(labels.n_dialogues, 'dialogue')}, "
+        f"{plural(labels.n_dialogues, 'dialogue')}, {plural(labels.n_scenarios, 'scenario')}, "
         f"{plural(len(labels.labellers), 'labeller')}"
     )
     for rows, heads in ((document.dimensions, SCORE_HEADS), (document.events, ANSWER_HEADS)):

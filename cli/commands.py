@@ -9,9 +9,7 @@ COMMANDS = {
     "judge": (".judge", "judge stored runs again, by another judge, jury or rubric"),
     "label": (".label", "score turns of stored runs yourself, at a terminal"),
     "calibrate": (".calibrate", "hold a judge to what people say of the same replies"),
-    "correct": (".correct", "figures of stored runs, corrected by what people say of some turns"),
     "report": (".report", "write a report of stored runs that others can read"),
-    "mrbench": (".mrbench", "make labels of MRBench's published annotations"),
     "doctor": (".doctor", "look at all that a run needs: credentials, stores, every model"),
     "validate": (".validate", "check files of yours: plans, prompts, prices, and others"),
     "scenarios": (".scenarios", "list the built-in scenarios"),
@@ -22,3 +20,6 @@ COMMANDS = {
     "completion": (".completion", "print a script by which a shell completes what you type"),
     "help": (".run", "the same as --help, also of a command: help resume"),
 }
+
+# Commands of earlier versions, and what takes their place.
+REPLACED = {"correct": "compare --labels FILE", "mrbench": "calibrate --mrbench FILE"}

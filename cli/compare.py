@@ -12,15 +12,17 @@ from socratic_bench.documents.comparison import (
     FigureDifference,
 )
 from socratic_bench.documents.sweep import Estimate
-from socratic_bench.errors import EXIT_GATE, UsageError
+from socratic_bench.errors import EXIT_GATE, UsageError, Words
 from socratic_bench.settings import Gate
+from socratic_bench.studies.calibrate.corrections import CorrectionRequest
 from socratic_bench.studies.compare.compare import ComparisonRequest, compare
 from socratic_bench.studies.gates import MaxDrop, Minimum
 from socratic_bench.studies.groups import conditions_text
 from socratic_bench.types import plural
 
 from .arguments import Parser, parse_strictly
-from .flags import WHICH_RUNS, add_judging, add_output, add_runs
+from .corrected import say_corrected
+from .flags import MATCH_HELP, WHICH_RUNS, add_judging, add_output, add_runs, read_matches
 from .output import plain, print_document, say, say_table, waiting_for
 from .settings import bucket_region, call_by_flags, calling_flags
 
@@ -83,6 +85,21 @@ def build_parser() -> Parser:
         "--metrics", metavar="NAME", nargs="+", help="compare these in place of the usual ones"
     )
     parser.add_argument(
+        "--labels",
+        metavar="FILE",
+        nargs="+",
+        help="people's labels of some turns, JSONL or CSV: scores and rates, and their "
+        "differences, are corrected by them; runs of one model are enough",
+    )
+    parser.add_argument("--match", metavar="LABEL=QUANTITY", nargs="+", help=MATCH_HELP)
+    parser.add_argument(
+        "--rate",
+        metavar="SCORE<BOUND",
+        nargs="+",
+        help="with --labels: correct the rate of turns on this side of a bound, too; or "
+        "SCORE>=BOUND",
+    )
+    parser.add_argument(
         "--allow", action="store_true", help="compare runs that were not played or judged alike"
     )
     parser.add_argument(
@@ -97,7 +114,7 @@ def build_parser() -> Parser:
 
 def _read_request(flags: Namespace, prog: str) -> tuple[ComparisonRequest, list[UsageError]]:
     """What to compare, and what is wrong on the command line."""
-    problems = [] if flags.runs else [WHICH_RUNS]
+    problems: list[Words] = [] if flags.runs else [WHICH_RUNS]
     if flags.max_drop and not flags.baseline:
         problems.append("--max-drop needs a --baseline.")
     drops = [(word, MaxDrop.parse(word)) for word in flags.max_drop or ()]
@@ -108,6 +125,12 @@ def _read_request(flags: Namespace, prog: str) -> tuple[ComparisonRequest, list[
     ]
     gates = [(word, Gate.parse(word)) for word in flags.fail_under or ()]
     problems += [f"--fail-under {word!r} is not METRIC=VALUE." for word, gate in gates if not gate]
+    matches = read_matches(flags.match or (), problems)
+    if (flags.match or flags.rate) and not flags.labels:
+        problems.append("--match and --rate need --labels.")
+    corrections = CorrectionRequest(
+        labels=tuple(flags.labels or ()), matches=matches, rates=tuple(flags.rate or ())
+    )
     request = ComparisonRequest(
         arguments=tuple(flags.runs),
         baseline=flags.baseline,
@@ -117,6 +140,7 @@ def _read_request(flags: Namespace, prog: str) -> tuple[ComparisonRequest, list[
         allows_differences=flags.allow,
         method=flags.interval,
         judging=flags.judging,
+        corrections=corrections if flags.labels else None,
     )
     return request, [UsageError(problems, hint=f"See {prog} --help.")] if problems else []
 
@@ -142,6 +166,8 @@ def _say_comparison(document: ComparisonDocument) -> None:
     }
     for pair in document.pairs:
         _say_pair(pair, with_values)
+    if document.corrected:
+        say_corrected(document.corrected)
     for line in _closing_lines(document):
         say(plain(line))
 

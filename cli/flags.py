@@ -25,7 +25,6 @@ VARIABLES = "variables"
 JUDGE_GROUPS = ("judging", "service", "output")
 RUNS = "runs"
 WHICH_RUNS = "Which runs: name files, folders or prefixes of a bucket."
-NO_LABELS = "No labels: give --labels FILE."
 MATCH_HELP = "what the judge says yes by: an EVENT, DIMENSION<BOUND or DIMENSION>=BOUND"
 NO_CSV = "--file is JSON Lines: give it another ending than .csv."
 # os.path, since importing pathlib takes longer than all of help.

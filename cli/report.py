@@ -6,14 +6,14 @@ from argparse import Namespace
 from collections.abc import Sequence
 from functools import partial
 
-from socratic_bench.documents.calibration import CorrectionDocument
+from socratic_bench.documents.calibration import CorrectedFigures
 from socratic_bench.documents.judge_status import StoredCalibration
 from socratic_bench.documents.report import ReportDocument, ReportFile
 from socratic_bench.errors import UsageError, Words
 from socratic_bench.runs.prepare import calibrations_at
-from socratic_bench.studies.calibrate.corrections import CorrectionRequest, correct
+from socratic_bench.studies.calibrate.corrections import CorrectionRequest, correct_runs
 from socratic_bench.studies.report.exports import export, find_problems, write_all
-from socratic_bench.studies.report.rows import read_rows
+from socratic_bench.studies.report.rows import Rows, read_rows
 
 from .arguments import Parser, parse_strictly
 from .flags import WHICH_RUNS, add_judging, add_output, add_runs
@@ -96,7 +96,7 @@ def check(flags: Namespace, prog: str) -> int:
 def write(flags: Namespace, max_bytes: int) -> ReportDocument:
     """Write the files; returns what was written."""
     rows = read_rows(flags.runs, bucket_region, flags.judging, _calibrations(flags))
-    correction = partial(_correct, flags)
+    correction = partial(_correct, flags, rows)
     exported = export(rows, _paths(flags), max_bytes, correction, call_by_flags())
     write_all(exported.files)
     return ReportDocument(
@@ -134,12 +134,12 @@ def _calibrations(flags: Namespace) -> Sequence[StoredCalibration]:
     return calibrations_at(flags.calibration, bucket_region)
 
 
-def _correct(flags: Namespace) -> CorrectionDocument | None:
+def _correct(flags: Namespace, rows: Rows) -> CorrectedFigures | None:
     """Figures corrected by labels, if there are labels."""
     if not flags.labels:
         return None
-    request = CorrectionRequest(runs=tuple(flags.runs), labels=tuple(flags.labels))
-    return correct(request, bucket_region)
+    request = CorrectionRequest(labels=tuple(flags.labels))
+    return correct_runs(request, rows.runs, rows.benchmark)
 
 
 def _say(document: ReportDocument) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from socratic_bench.documents.judge_status import agreement_text
 from socratic_bench.settings import CoreConfig, Reader
 from socratic_bench.studies.report.single import Single, read_single
 from socratic_bench.studies.rows import TurnRow
@@ -167,7 +168,10 @@ def _judge_line(single: Single) -> str:
     model = single.run.at("judge.model")
     if model is None:
         return "no judge"
-    status = single.run.at("judge.calibration.status")
+    calibration = single.run.at("judge.calibration") or {}
+    status = calibration.get("status")
+    if status in ("calibrated", "stale"):
+        status = f"{status}: {agreement_text(calibration)}"
     judging = f", judging {single.judging}" if single.judging else ""
     return plain(f"judged by {model}{f' ({status})' if status else ''}{judging}")
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from math import isclose
 from statistics import stdev
 from typing import Literal
 
@@ -140,6 +141,11 @@ class Dimension(Struct, frozen=True, kw_only=True):
     high: float
     step: float
     levels: Mapping[str, str]
+
+    def allows(self, score: float) -> bool:
+        """Whether a score is within the bounds and on a step."""
+        steps = (score - self.low) / self.step
+        return self.low <= score <= self.high and isclose(steps, round(steps), abs_tol=1e-9)
 
 
 class Event(Struct, frozen=True, kw_only=True):

@@ -16,19 +16,12 @@ from socratic_bench.documents.document import (
     Timestamp,
     Turns,
 )
-from socratic_bench.documents.sweep import Survival
+from socratic_bench.documents.judge_status import Figure
 from socratic_bench.documents.usage import ActorUsage
 from socratic_bench.types import EndReason, doc
 
 Value = bool | float | None
 Words = Annotated[str, Meta(min_length=1)]
-Limit = Annotated[
-    float | None,
-    doc(
-        "limit of the 95 % interval, clustered by dialogue; null with one dialogue, or if value is"
-    ),
-]
-Reason = Annotated[str | None, doc("why there is no value; null if there is one")]
 
 
 class PrecedingMessage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -48,9 +41,14 @@ class Label(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     labeller: Annotated[Words, doc("who labelled it: one name, or several in one text")]
-    dialogue: Annotated[
-        Words | None, doc("id of the dialogue, by which labels are clustered; null: its run_id")
+    scenario: Annotated[
+        Words | None,
+        doc(
+            "what the dialogue is about, by which labels are clustered; null: by --runs, or the "
+            "first message of a run, or its dialogue"
+        ),
     ] = None
+    dialogue: Annotated[Words | None, doc("id of the dialogue; null: its run_id")] = None
     run_id: Annotated[Words | None, doc("id of the reply's run")] = None
     turn: Annotated[Turns | None, doc("index of the turn in the run, from 0")] = None
     author: Annotated[Words | None, doc("model id or person that gave the reply")] = None
@@ -77,9 +75,13 @@ class Label(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = None
 
     @property
-    def cluster(self) -> str:
-        """The dialogue of the reply, by which labels are clustered."""
+    def dialogue_id(self) -> str:
         return self.dialogue or self.run_id or ""
+
+    @property
+    def cluster(self) -> str:
+        """The scenario, as far as it is known."""
+        return self.scenario or self.dialogue_id
 
 
 class LabellingDocument(Document, frozen=True, kw_only=True):
@@ -93,14 +95,6 @@ class LabellingDocument(Document, frozen=True, kw_only=True):
     n_turns: Annotated[Count, doc("turns that could be drawn")]
     n_drawn: Annotated[Count, doc("turns that were drawn")]
     n_labelled: Annotated[Count, doc("turns of which every question is answered")]
-
-
-class Figure(Struct, frozen=True, kw_only=True):
-    """A figure with its 95 % interval, clustered by dialogue."""
-
-    value: Annotated[float | None, doc("null: the labels do not give it")]
-    low: Annotated[float | None, doc("lower limit; null with one dialogue")] = None
-    high: Annotated[float | None, doc("upper limit; null if low is")] = None
 
 
 Kappa = Annotated[Figure, doc("Cohen's kappa; for scores, with quadratic weights")]
@@ -145,7 +139,7 @@ class ScoreFigures(Struct, frozen=True, kw_only=True):
     """Agreement of the judge with people in a dimension, or in overall_score, their sum."""
 
     n: Annotated[Count, doc("replies with both scores")]
-    n_clusters: Annotated[Count, doc("number of their dialogues")]
+    n_clusters: Annotated[Count, doc("number of their scenarios")]
     weighted_kappa: Kappa
     alpha: Alpha
     mean_absolute_error: AbsoluteError
@@ -203,7 +197,7 @@ class AnswerFigures(Struct, frozen=True, kw_only=True):
         str, doc("what counts as the judge's yes: an event, or a bound on a dimension")
     ]
     n: Annotated[Count, doc("replies with both answers")]
-    n_clusters: Annotated[Count, doc("number of their dialogues")]
+    n_clusters: Annotated[Count, doc("number of their scenarios")]
     n_divided: Annotated[Count, doc("replies with as many labels of yes as of no; left out")]
     n_yes: Annotated[Count, doc("labels of yes")]
     precision: Annotated[Figure, doc("share of the judge's yes that people confirm")]
@@ -246,6 +240,7 @@ class Disagreement(Struct, frozen=True, kw_only=True):
 class CalibratedTurn(Struct, frozen=True, kw_only=True):
     """A labelled reply, with what a correction of figures needs."""
 
+    scenario: Annotated[str, doc("the scenario, by which labels are clustered")]
     dialogue: Annotated[str, doc("id of the dialogue")]
     run_id: Annotated[str | None, doc("id of the run")] = None
     turn: Annotated[Count | None, doc("index of the turn in the run")] = None
@@ -286,6 +281,7 @@ class LabelsEntry(Struct, frozen=True, kw_only=True):
     n: Annotated[Count, doc("number of labels")]
     n_turns: Annotated[Count, doc("labelled replies")]
     n_dialogues: Annotated[Count, doc("number of their dialogues")]
+    n_scenarios: Annotated[Count, doc("number of their scenarios, as far as they are known")]
     n_drawn: Annotated[Count, doc("replies drawn with a known probability")]
     labellers: Annotated[list[str], doc("who labelled")]
 
@@ -315,84 +311,65 @@ class CalibrationDocument(Document, frozen=True, kw_only=True):
 
 
 class Estimated(Struct, frozen=True, kw_only=True):
-    """A figure with its interval."""
+    """A figure of a model, or a difference of two models (first minus second), with its 95 %
+    interval by scenario.
+    """
 
-    value: Annotated[float | None, doc("null: unknown; reason says why")]
-    low: Limit = None
-    high: Limit = None
-    n: Annotated[Count, doc("number of turns")]
+    value: Annotated[float | None, doc("null: unknown")]
+    low: Annotated[float | None, doc("lower limit; null: no interval")] = None
+    high: Annotated[float | None, doc("upper limit; null if low is")] = None
+    n: Annotated[Count, doc("judged turns, or labelled ones; of a time, dialogues")]
     n_dialogues: Annotated[Count, doc("number of their dialogues")]
-    reason: Reason = None
-
-
-class Corrected(Struct, frozen=True, kw_only=True):
-    """The judge's figure, corrected by labels."""
-
-    value: Annotated[float | None, doc("null: unknown; reason says why")]
-    low: Limit = None
-    high: Limit = None
-    method: Annotated[
-        Literal["prediction-powered", "rogan-gladen"],
-        doc("prediction-powered for a mean, rogan-gladen for a rate of yes"),
-    ]
+    n_scenarios: Annotated[
+        Count, doc("scenarios by which the interval is known; of two models, the fewer")
+    ] = 0
     tuning: Annotated[
-        Share | None, doc("lambda: the weight of the judge's figure; null for rogan-gladen")
+        Share | None, doc("weight of the judge in a corrected figure (lambda); null for others")
     ] = None
-    n_labels: Annotated[Count, doc("number of labelled turns")]
-    n_labelled_dialogues: Annotated[Count, doc("number of their dialogues")]
-    reason: Reason = None
-    flags: Annotated[
-        list[Literal["labels_of_others", "outside_labelled_range"]],
-        doc(
-            "labels_of_others: too few labels of this model, so that labels of all models are "
-            "used; outside_labelled_range: its mean verdict is outside the range of labelled "
-            "verdicts"
-        ),
-    ]
+    reason: Annotated[
+        str | None, doc("why there is no value, or no interval; null if there are both")
+    ] = None
 
 
 class ThreeWays(Struct, frozen=True, kw_only=True):
-    """One figure of a model: by the judge, corrected, and by labels."""
+    """One figure: by the judge, corrected, and by labels."""
 
     as_judged: Annotated[Estimated, doc("over all judged turns")]
-    corrected: Annotated[Corrected, doc("corrected by labels")]
-    of_labels: Annotated[Estimated, doc("by labels of this model's turns only")]
-
-
-class Times(Struct, frozen=True, kw_only=True):
-    """A time until an event, over the dialogues of a model."""
-
-    as_judged: Annotated[Survival, doc("by the judge's scores, over all dialogues")]
-    of_labels: Annotated[
-        Survival | None,
-        doc("by labels, over completely labelled dialogues; null: reason says why"),
-    ]
-    n_whole: Annotated[Count, doc("completely labelled dialogues")]
-    reason: Reason = None
+    corrected: Annotated[Estimated, doc("the judge's figure corrected by labels (PPI++)")]
+    of_labels: Annotated[Estimated, doc("by labels only")]
 
 
 class CorrectedModel(Struct, frozen=True, kw_only=True):
-    """The runs of one model."""
+    """Figures of one contender, by labels of its own turns."""
 
-    model: Model
-    n_runs: Annotated[int, Meta(ge=1, description="completed runs, each a dialogue")]
+    name: Annotated[str, doc("the contender")]
     n_labelled: Annotated[Count, doc("labelled turns with a known probability")]
     n_labelled_dialogues: Annotated[Count, doc("number of their dialogues")]
-    figures: Annotated[dict[str, ThreeWays], doc("means of scores and rates of yes, by name")]
-    times: Annotated[
-        dict[str, Times],
-        doc("times until an event, by metric; only completely labelled dialogues correct them"),
-    ] = field(default_factory=dict)
+    n_labelled_scenarios: Annotated[Count, doc("number of their scenarios")]
+    figures: Annotated[
+        dict[str, ThreeWays], doc("means of scores, of a time, and rates of yes, by name")
+    ]
 
 
-class CorrectionDocument(Document, frozen=True, kw_only=True):
-    """Figures of stored runs, corrected by labels."""
+class CorrectedPair(Struct, frozen=True, kw_only=True):
+    """Differences of two contenders, the first minus the second."""
 
-    kind: Literal["correction"] = "correction"
+    first: Annotated[str, doc("the contender")]
+    second: Annotated[str, doc("the contender that is subtracted")]
+    differences: Annotated[dict[str, ThreeWays], doc("by name of the figure")]
+
+
+class CorrectedFigures(Struct, frozen=True, kw_only=True):
+    """Figures of stored runs, corrected by labels (--labels)."""
+
     judge: Annotated[CalibratedJudge, doc("the judge of all these runs and its settings")]
-    n_runs: Annotated[Count, doc("completed runs")]
-    n_labels: Annotated[Count, doc("labelled turns of these runs and others")]
+    n_labels: Annotated[Count, doc("labelled turns of these runs")]
     n_without_probability: Annotated[
         Count, doc("labelled turns that are not used, since their probability is unknown")
     ]
-    models: Annotated[list[CorrectedModel], doc("models, by name")]
+    main_figure: Annotated[
+        str,
+        doc("the first figure that is known of every contender; otherwise the first of all"),
+    ]
+    models: Annotated[list[CorrectedModel], doc("contenders, in their order")]
+    pairs: Annotated[list[CorrectedPair], doc("each with each other, or with the baseline")]

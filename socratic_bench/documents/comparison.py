@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
+from socratic_bench.documents.calibration import CorrectedFigures
 from socratic_bench.documents.document import (
     Amount,
     BenchmarkName,
@@ -215,6 +216,9 @@ class ComparisonDocument(Document, frozen=True, kw_only=True):
     minimum_gates: Annotated[
         list[MinimumGate], doc("result of each --fail-under for each contender")
     ]
+    corrected: Annotated[
+        CorrectedFigures | None, doc("figures corrected by labels; null without --labels")
+    ] = None
     notices: Annotated[list[str], doc("warnings")]
     error: Annotated[ErrorEntry | None, doc("which gate failed; null: none")]
 

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal
 
 from msgspec import Struct
 
 from socratic_bench.documents.document import Count, RunId, Timestamp
-from socratic_bench.types import doc
+from socratic_bench.statistics.ppi import FEWEST_DIALOGUES
+from socratic_bench.types import doc, plural
 
+TOTAL = "overall_score"
 _BEST_FIRST = ("calibrated", "stale", "uncalibrated")
+
+
+class Figure(Struct, frozen=True, kw_only=True):
+    """A figure with its 95 % interval, clustered by scenario."""
+
+    value: Annotated[float | None, doc("null: the labels do not give it")]
+    low: Annotated[
+        float | None,
+        doc("lower limit; null with one scenario, or if no scenario changes the value"),
+    ] = None
+    high: Annotated[float | None, doc("upper limit; null if low is")] = None
 
 
 class JudgeIdentity(Struct, frozen=True, kw_only=True):
@@ -26,8 +39,14 @@ class JudgeIdentity(Struct, frozen=True, kw_only=True):
 
 
 class StoredLabels(Struct, frozen=True, kw_only=True):
-    n_turns: int
     n_dialogues: int
+
+
+class StoredAgreement(Struct, frozen=True, kw_only=True):
+    """Agreement of the judge with people on one score."""
+
+    n: int
+    weighted_kappa: Figure
 
 
 class StoredCalibration(Struct, frozen=True, kw_only=True):
@@ -40,6 +59,8 @@ class StoredCalibration(Struct, frozen=True, kw_only=True):
     judge: JudgeIdentity
     labels: StoredLabels
     n_judged: int
+    dimensions: dict[str, StoredAgreement] = {}
+    events: dict[str, Any] = {}
 
 
 class JudgeStatus(Struct, frozen=True, kw_only=True):
@@ -48,15 +69,23 @@ class JudgeStatus(Struct, frozen=True, kw_only=True):
     status: Annotated[
         Literal["calibrated", "stale", "uncalibrated"],
         doc(
-            "stale: the calibration is of this model, but with other settings, or was interrupted; "
-            "uncalibrated: no calibration was given (--calibration), or one of another judge"
+            "calibrated: people's labels of the overall score, of 10 dialogues or more, were "
+            "compared with verdicts of this judge; stale: the calibration is of this model, but "
+            "with other settings, or was interrupted; uncalibrated: no such calibration was given "
+            "(--calibration), or one of another judge"
         ),
     ]
     by: Annotated[RunId | None, doc("id of the calibration; null: none was given")] = None
     calibrated_at: Annotated[Timestamp | None, doc("when it was made; null: none was given")] = None
-    n_labelled: Annotated[Count | None, doc("labelled replies in it; null: none was given")] = None
+    n_labelled: Annotated[
+        Count | None, doc("replies with a label and a verdict of the score; null: none was given")
+    ] = None
     n_dialogues: Annotated[
         Count | None, doc("dialogues with labelled replies; null: none was given")
+    ] = None
+    weighted_kappa: Annotated[
+        Figure | None,
+        doc("agreement on overall_score (quadratic weights); null: no label of it, or none given"),
     ] = None
     reasons: Annotated[list[str], doc("why it is not calibrated; empty if it is")]
 
@@ -73,17 +102,39 @@ class JudgeStatus(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def _by(cls, judge: JudgeIdentity, calibration: StoredCalibration) -> JudgeStatus:
-        reasons = [*_differences(judge, calibration)]
-        is_of_other = _has_other_models(judge, calibration) or not calibration.n_judged
-        status = "uncalibrated" if is_of_other else "stale" if reasons else "calibrated"
+        differences = [*_differences(judge, calibration)]
+        score = calibration.dimensions.get(TOTAL)
+        lacks = [*_lacks(calibration)]
+        is_of_other = _has_other_models(judge, calibration) or not calibration.n_judged or lacks
+        status = "uncalibrated" if is_of_other else "stale" if differences else "calibrated"
         return cls(
             status=status,  # type: ignore[arg-type]
             by=calibration.run_id,
             calibrated_at=calibration.completed_at,
-            n_labelled=calibration.labels.n_turns,
+            n_labelled=score.n if score else 0,
             n_dialogues=calibration.labels.n_dialogues,
-            reasons=reasons,
+            weighted_kappa=score.weighted_kappa if score else None,
+            reasons=[*differences, *lacks],
         )
+
+
+def agreement_text(entry: Mapping[str, Any]) -> str:
+    """How many labels a status in a run's document rests on, and how far the judge agrees."""
+    kappa = (entry.get("weighted_kappa") or {}).get("value")
+    agreement = "not known" if kappa is None else f"{kappa:.2f}"
+    replies = plural(entry.get("n_labelled") or 0, "reply", "replies")
+    dialogues = plural(entry.get("n_dialogues") or 0, "dialogue")
+    return f"{replies} of {dialogues}, kappa {agreement}"
+
+
+def _lacks(calibration: StoredCalibration) -> Iterator[str]:
+    """Why a calibration says too little about a judge's score."""
+    if TOTAL not in calibration.dimensions:
+        names = ", ".join([*calibration.dimensions, *calibration.events]) or "nothing"
+        yield f"the labels are of {names}, not of the whole score"
+    elif calibration.labels.n_dialogues < FEWEST_DIALOGUES:
+        n = plural(calibration.labels.n_dialogues, "dialogue")
+        yield f"the labels are of {n}: it takes {FEWEST_DIALOGUES}"
 
 
 def _differences(judge: JudgeIdentity, calibration: StoredCalibration) -> Iterator[str]:

@@ -12,7 +12,6 @@ from msgspec import Struct
 from socratic_bench.catalogue.price_file import PriceFile
 from socratic_bench.documents.calibration import (
     CalibrationDocument,
-    CorrectionDocument,
     Label,
     LabellingDocument,
 )
@@ -62,7 +61,6 @@ COMMON: Mapping[str, object] = {
     "judgings": JudgingsDocument,
     "judgings_dry_run": JudgingsDryRun,
     "calibration": CalibrationDocument,
-    "correction": CorrectionDocument,
     "label": Label,
     "labelling": LabellingDocument,
     "report": ReportDocument,

@@ -6,8 +6,6 @@ from itertools import combinations
 from math import fsum, sqrt
 from statistics import fmean
 
-from msgspec import Struct
-
 Ratings = Sequence[Sequence[float | None]]  # by rater, then by unit; `None` where one gave none
 NO_ALPHA = (
     'There is no alpha without krippendorff: install the extra stats (pip install ".[stats]").'
@@ -55,6 +53,7 @@ def absolute_error(ratings: Ratings) -> float | None:
 
 
 Pairs = Sequence[tuple[float, float]]
+Strengths = Sequence[tuple[float, bool]]  # of the judge's yes, and whether people say yes
 
 
 def mean_absolute_error(pairs: Pairs) -> float | None:
@@ -137,47 +136,7 @@ def macro_f1(pairs: Pairs) -> float | None:
     return fsum(scores) / len(scores)
 
 
-Found = Sequence[tuple[float, bool]]
-
-
-class Counts(Struct, frozen=True, kw_only=True):
-    """Of yes-or-no labels and what a judge says to them."""
-
-    both: int
-    judge_only: int
-    label_only: int
-    neither: int
-
-    @classmethod
-    def of(cls, pairs: Iterable[tuple[bool, bool]]) -> "Counts":
-        """Of pairs of what the judge says and the label."""
-        answers = [*pairs]
-        return cls(
-            both=sum(by_judge and by_label for by_judge, by_label in answers),
-            judge_only=sum(by_judge and not by_label for by_judge, by_label in answers),
-            label_only=sum(by_label and not by_judge for by_judge, by_label in answers),
-            neither=sum(not by_judge and not by_label for by_judge, by_label in answers),
-        )
-
-    @property
-    def precision(self) -> float | None:
-        return _share(self.both, self.both + self.judge_only)
-
-    @property
-    def recall(self) -> float | None:
-        """Also called sensitivity."""
-        return _share(self.both, self.both + self.label_only)
-
-    @property
-    def specificity(self) -> float | None:
-        return _share(self.neither, self.neither + self.judge_only)
-
-
-def _share(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
-
-
-def auc(quantities: Found) -> float | None:
+def auc(quantities: Strengths) -> float | None:
     """The share of pairs of a yes and a no in which the yes has the larger quantity, equal ones
     counting half (Mann and Whitney 1947). `None` without both.
     """
@@ -195,7 +154,7 @@ def auc_within(quantities: Iterable[tuple[Hashable, float, bool]]) -> float | No
     return sum(n for n, _ in counted) / n_pairs if n_pairs else None
 
 
-def _pairs(quantities: Found) -> tuple[float, int]:
+def _pairs(quantities: Strengths) -> tuple[float, int]:
     """How many pairs have the yes above, and how many there are."""
     n_yes = sum(is_yes for _, is_yes in quantities)
     ranked = ranks([quantity for quantity, _ in quantities])

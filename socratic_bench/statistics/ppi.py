@@ -1,7 +1,7 @@
 """Figures of a judge corrected by labels of some of what it judged: prediction-powered inference.
 
-Each figure is a mean over dialogues of means over their turns. A label stands for as many turns as
-one over the probability with which its turn was drawn.
+Each figure is a weighted mean, or the difference of two models' means. Its error is made of what
+each cluster (scenario) adds, so that turns, dialogues and models of one scenario may be alike.
 """
 
 from collections import defaultdict
@@ -10,15 +10,13 @@ from math import fsum, sqrt
 
 from msgspec import Struct
 
-from socratic_bench.statistics.intervals import Interval, t_limits
-
-FEWEST_CLUSTERS = 10  # labelled dialogues without which nothing is corrected
-TUNED_FROM = 80  # labelled dialogues from which lambda is fitted
+FEWEST_DIALOGUES = 10  # labelled dialogues of a model without which nothing is said of it
+FEWEST_CLUSTERS = 6  # labelled clusters without which a figure has no interval
 Influences = Mapping[Hashable, float]
 
 
 class Judged(Struct, frozen=True):
-    """What the judge says of a turn; `weight` is the turn's share of its dialogue."""
+    """A verdict; `weight` is its share of its dialogue."""
 
     cluster: Hashable
     judge: float
@@ -26,7 +24,7 @@ class Judged(Struct, frozen=True):
 
 
 class Labelled(Struct, frozen=True):
-    """The same with a label; `weight` is the turn's share, over the probability of its drawing."""
+    """A verdict with a label; `weight` is its share divided by its sampling probability."""
 
     cluster: Hashable
     judge: float
@@ -34,9 +32,16 @@ class Labelled(Struct, frozen=True):
     weight: float = 1.0
 
 
+class Sample(Struct, frozen=True):
+    """All verdicts on one model, and those of them that have labels; neither is empty."""
+
+    judged: Sequence[Judged]
+    labelled: Sequence[Labelled]
+
+
 class Estimate(Struct, frozen=True, kw_only=True):
-    """A figure and its standard error over so many clusters; `None` for a single one. `tuning` is
-    how much of the judge's figure went into a corrected one (lambda).
+    """A figure, its standard error, and the clusters by which it is known. `tuning` is the weight
+    of the judge in a corrected figure (lambda).
     """
 
     value: float
@@ -44,81 +49,93 @@ class Estimate(Struct, frozen=True, kw_only=True):
     n_clusters: int
     tuning: float | None = None
 
-    def interval(self, low: float, high: float) -> Interval | None:
-        """Within the scale's bounds."""
-        return t_limits(self.value, self.error, self.n_clusters, low, high)
+
+def judge_estimate(*samples: Sequence[Judged]) -> Estimate:
+    """The judge's mean; of two samples, the first's minus the second's."""
+    return _estimate(*_contrast([_judge_mean(judged) for judged in samples]))
 
 
-def judge_mean(judged: Sequence[Judged]) -> Estimate:
-    """The judge's own mean."""
-    mean, influences = _mean((turn.cluster, turn.judge, turn.weight) for turn in judged)
-    return _estimate(mean, influences, len(influences))
+def label_estimate(*samples: Sequence[Labelled]) -> Estimate:
+    """The labels' mean; of two samples, the first's minus the second's."""
+    return _estimate(*_contrast([_label_mean(labelled) for labelled in samples]))
 
 
-def label_mean(labelled: Sequence[Labelled]) -> Estimate:
-    """The labels' mean."""
-    mean, influences = _mean((turn.cluster, turn.label, turn.weight) for turn in labelled)
-    return _estimate(mean, influences, len(influences))
+def correct(*samples: Sample) -> Estimate:
+    """The labels' figure, moved by lambda times the judge's figure over all verdicts minus that
+    over the labelled ones (Angelopoulos, Duchi and Zrnic 2023, PPI++, arXiv 2311.01453).
 
-
-def correct_mean(judged: Sequence[Judged], labelled: Sequence[Labelled]) -> Estimate:
-    """The labels' mean, moved by lambda times what the judge's mean over all turns is above its
-    mean over the labelled ones (Angelopoulos, Duchi and Zrnic 2023, PPI++, arXiv 2311.01453, with
-    weighted labels). Lambda is 1 below 80 labelled clusters, where fitting it costs coverage, and
-    from there on what makes the error least, within 0 and 1.
-
-    The error is that of the sum of both parts' influences by cluster, so that labels may be of the
-    same dialogues as the verdicts.
+    The lambda of the least error is shrunk as James and Stein shrink a mean: to 0 where it is not
+    distinguishable from 0. To fit it makes errors look smaller than they are, so each cluster's
+    part of the error is by the lambda of the others; and the error is at most that of labels alone.
     """
-    over_all, of_all = _mean((turn.cluster, turn.judge, turn.weight) for turn in judged)
-    label, of_label = _mean((turn.cluster, turn.label, turn.weight) for turn in labelled)
-    over_labelled, of_judge = _mean((turn.cluster, turn.judge, turn.weight) for turn in labelled)
-    shift = _sum((1, of_all), (-1, of_judge))
-    n = len(of_label)
-    tuning = _least_error(of_label, shift) if n >= TUNED_FROM else 1.0
-    return _estimate(
-        label + tuning * (over_all - over_labelled),
-        _sum((1, of_label), (tuning, shift)),
-        n,
+    label, fixed, n = _contrast([_label_mean(sample.labelled) for sample in samples])
+    over_all, of_all, _ = _contrast([_judge_mean(sample.judged) for sample in samples])
+    over_labelled, of_labelled, _ = _contrast(
+        [
+            _judge_mean([Judged(turn.cluster, turn.judge, turn.weight) for turn in sample.labelled])
+            for sample in samples
+        ]
+    )
+    moved = _sum((1, of_all), (-1, of_labelled))
+    sums = _Sums.of(fixed, moved)
+    tuning = sums.shrunken_tuning(n - 1)
+    parts = {
+        cluster: fixed.get(cluster, 0.0)
+        + value * sums.without(fixed.get(cluster, 0.0), value).shrunken_tuning(n - 2)
+        for cluster, value in moved.items()
+    }
+    alone, corrected = _estimate(label, fixed, n), _estimate(label, parts, n)
+    errors = [error for error in (alone.error, corrected.error) if error is not None]
+    return Estimate(
+        value=label + tuning * (over_all - over_labelled),
+        error=min(errors, default=None),
+        n_clusters=n,
         tuning=tuning,
     )
 
 
-class Uncorrectable(Struct, frozen=True):
-    """Why a figure cannot be corrected, in a sentence."""
+class _Sums(Struct, frozen=True):
+    """Sums over clusters of squares and of products of the fixed and the moved influences."""
 
-    reason: str
+    fixed: float
+    moved: float
+    products: float
 
-
-def correct_rate(
-    judged: Sequence[Judged], labelled: Sequence[Labelled]
-) -> Estimate | Uncorrectable:
-    """A rate of yes by what the judge misses and what it makes up (Rogan and Gladen 1978, American
-    Journal of Epidemiology 107: 71): (p + specificity - 1) / (sensitivity + specificity - 1), with
-    the error by the delta method (Lee et al. 2025, arXiv 2511.21140), by cluster.
-    """
-    yes = [turn for turn in labelled if turn.label]
-    no = [turn for turn in labelled if not turn.label]
-    if not (yes and no):
-        return Uncorrectable(f"All labels say {'yes' if yes else 'no'}.")
-    rate, of_rate = _mean((turn.cluster, turn.judge, turn.weight) for turn in judged)
-    sensitivity, of_sensitivity = _mean((turn.cluster, turn.judge, turn.weight) for turn in yes)
-    specificity, of_specificity = _mean((turn.cluster, 1 - turn.judge, turn.weight) for turn in no)
-    gain = sensitivity + specificity - 1
-    if gain <= 0:
-        return Uncorrectable(
-            f"Sensitivity ({sensitivity:.2f}) and specificity ({specificity:.2f}) come to no more "
-            "than 1: the judge tells nothing."
+    @classmethod
+    def of(cls, fixed: Influences, moved: Influences) -> "_Sums":
+        return cls(
+            fsum(value**2 for value in fixed.values()),
+            fsum(value**2 for value in moved.values()),
+            fsum(fixed.get(cluster, 0.0) * value for cluster, value in moved.items()),
         )
-    value = (rate + specificity - 1) / gain
-    influences = _sum(
-        (1 / gain, of_rate), ((1 - value) / gain, of_specificity), (-value / gain, of_sensitivity)
-    )
-    n = len({turn.cluster for turn in labelled})
-    return _estimate(value, influences, n)
+
+    def without(self, fixed: float, moved: float) -> "_Sums":
+        """The sums without one cluster."""
+        return _Sums(self.fixed - fixed**2, self.moved - moved**2, self.products - fixed * moved)
+
+    def shrunken_tuning(self, freedom: int) -> float:
+        """The lambda of the least error, times 1 - 1 / t² with the t of its own test, within 0
+        and 1.
+        """
+        explained = self.products**2 / self.moved if self.moved > 0 else 0.0
+        if self.products >= 0 or explained <= 0 or freedom < 1:
+            return 0.0
+        shrinkage = 1 - max(0.0, self.fixed - explained) / freedom / explained
+        return min(1.0, -self.products / self.moved) * max(0.0, shrinkage)
 
 
-def _mean(values: Iterable[tuple[Hashable, float, float]]) -> tuple[float, Influences]:
+Mean = tuple[float, Influences]
+
+
+def _judge_mean(judged: Sequence[Judged]) -> Mean:
+    return _mean((turn.cluster, turn.judge, turn.weight) for turn in judged)
+
+
+def _label_mean(labelled: Sequence[Labelled]) -> Mean:
+    return _mean((turn.cluster, turn.label, turn.weight) for turn in labelled)
+
+
+def _mean(values: Iterable[tuple[Hashable, float, float]]) -> Mean:
     """The weighted mean of (cluster, value, weight), and by how much each cluster moves it."""
     rows = [*values]
     whole = fsum(weight for *_, weight in rows)
@@ -129,6 +146,14 @@ def _mean(values: Iterable[tuple[Hashable, float, float]]) -> tuple[float, Influ
     return mean, {cluster: fsum(parts) for cluster, parts in sums.items()}
 
 
+def _contrast(means: Sequence[Mean]) -> tuple[float, Influences, int]:
+    """The first mean, minus the second if there are two; and the fewest clusters of a mean."""
+    signs = (1.0, -1.0)
+    value = fsum(sign * mean for sign, (mean, _) in zip(signs, means, strict=False))
+    influences = _sum(*((sign, parts) for sign, (_, parts) in zip(signs, means, strict=False)))
+    return value, influences, min(len(parts) for _, parts in means)
+
+
 def _sum(*parts: tuple[float, Influences]) -> Influences:
     total: dict[Hashable, float] = defaultdict(float)
     for factor, influences in parts:
@@ -137,17 +162,7 @@ def _sum(*parts: tuple[float, Influences]) -> Influences:
     return total
 
 
-def _least_error(fixed: Influences, moved: Influences) -> float:
-    under = fsum(value**2 for value in moved.values())
-    if not under:
-        return 1.0
-    over = fsum(fixed.get(cluster, 0.0) * value for cluster, value in moved.items())
-    return min(1.0, max(0.0, -over / under))
-
-
-def _estimate(
-    value: float, influences: Influences, n: int, tuning: float | None = None
-) -> Estimate:
+def _estimate(value: float, influences: Influences, n: int) -> Estimate:
     squares = fsum(influence**2 for influence in influences.values())
     error = sqrt(squares * n / (n - 1)) if n > 1 else None
-    return Estimate(value=value, error=error, n_clusters=n, tuning=tuning)
+    return Estimate(value=value, error=error, n_clusters=n)

@@ -57,7 +57,8 @@ class VerdictRow(Struct, frozen=True, kw_only=True):
 
 class TurnRow(Struct, frozen=True, kw_only=True):
     """One turn. `said` is the prompt of the model under test, `reply` its answer; `own` has the
-    benchmark's own keys. Times are milliseconds of the request that answered.
+    benchmark's own keys. Times are milliseconds of the request that answered. `spread` is the
+    largest standard deviation of the overall score, between jurors or within one.
     """
 
     turn: int
@@ -77,6 +78,7 @@ class TurnRow(Struct, frozen=True, kw_only=True):
     latency_ms: float | None
     output_tokens_per_s: float | None
     verdicts: tuple[VerdictRow, ...] = ()
+    spread: float = 0.0
 
 
 class RunRow(RunFigures, frozen=True, kw_only=True):
@@ -320,7 +322,13 @@ def _turn_row(entry: Document, document: Document, benchmark: Benchmark, files: 
         latency_ms=request.get("latency_ms"),
         output_tokens_per_s=request.get("output_tokens_per_s"),
         verdicts=_verdict_rows(entry, document, files.get(f"judge_{file_name}")),
+        spread=_spread(entry.get("votes") or {}),
     )
+
+
+def _spread(votes: Document) -> float:
+    deviations = (votes.get("between_jurors"), *(votes.get("within_jurors") or {}).values())
+    return max((values.get("overall_score", 0.0) for values in deviations if values), default=0.0)
 
 
 def _prompt(file: Document, benchmark: Benchmark) -> str | None:

@@ -18,7 +18,6 @@ from socratic_bench.benchmarks.socratic.document import PARTS
 from socratic_bench.benchmarks.socratic.episode import SocraticEpisode, schedule_of
 from socratic_bench.benchmarks.socratic.metrics import METRICS, headline, is_lapse, summarise
 from socratic_bench.benchmarks.socratic.metrics_document import VIEWS
-from socratic_bench.benchmarks.socratic.mrbench import Converted
 from socratic_bench.benchmarks.socratic.scenarios.listing import (
     ScenarioCheck,
     ScenarioList,
@@ -103,8 +102,8 @@ class SocraticBenchmark(Benchmark):
 
     @property
     def documents(self) -> Mapping[str, type[Struct]]:
-        names = ("scenarios", "scenario_check", "converted_labels")
-        return dict(zip(names, (ScenarioList, ScenarioCheck, Converted), strict=True))
+        names = ("scenarios", "scenario_check")
+        return dict(zip(names, (ScenarioList, ScenarioCheck), strict=True))
 
     def prepare(self, config: CoreConfig) -> SocraticEpisode:
         """The episode of a configuration. Raises `UsageError` naming file, field and reason."""

@@ -8,29 +8,29 @@ from math import ceil, exp, fsum, inf, log, sqrt
 from typing import Any, TypeVar
 
 from msgspec import Struct
-from msgspec.structs import asdict
 
 from socratic_bench.documents.calibration import (
     AnswerCounts,
     AnswerFigures,
     Cell,
     Disagreement,
-    Figure,
     HumanAnswers,
     HumanScores,
     Reference,
     ScoreFigures,
 )
 from socratic_bench.documents.document import FIGURE_PLACES
+from socratic_bench.documents.judge_status import Figure
 from socratic_bench.statistics import agreement
-from socratic_bench.statistics.agreement import Counts
 from socratic_bench.statistics.intervals import (
     FEWEST,
     Interval,
     Jackknifed,
+    clustered,
     fewest,
     jackknifed,
     t_point,
+    wilson_interval,
 )
 from socratic_bench.studies.calibrate.labels import LabelledTurn
 from socratic_bench.studies.calibrate.readings import (
@@ -74,10 +74,12 @@ class Figures(Struct, frozen=True, kw_only=True):
             n=sum(map(len, clusters)),
             n_clusters=len(clusters),
             **self._agreement(clusters),
-            bias=self._figure(bias),
-            deviation=to_figure(deviation, deviation_interval(clusters)),
+            bias=_to_figure(bias),
+            deviation=Figure(value=rounded(deviation), **limits(deviation_interval(clusters))),
             **_parts(readings, name, deviation),
-            macro_f1=self._of(_classes(clusters, name, self.rubric), agreement.macro_f1, 0, 1),
+            macro_f1=_jackknifed_figure(
+                _classes(clusters, name, self.rubric), agreement.macro_f1, 0, 1
+            ),
             reference=_reference(self.rubric, name),
             human=HumanScores(n=sum(map(len, human)), **self._agreement(human)) if human else None,
             confusion=_confusion(clusters),
@@ -99,56 +101,42 @@ class Figures(Struct, frozen=True, kw_only=True):
         )
         flat = [answer for cluster in clusters for answer in cluster]
         kappa, auc = jackknifed(clusters, _kappa), jackknifed(clusters, _auc)
-        counts = _counts(flat)
+        confusion = Counter((judged, label) for _, _, judged, label in flat)
         return AnswerFigures(
             judged_by=quantity.name,
             n=len(flat),
             n_clusters=len(clusters),
             n_divided=sum(_is_divided(reading.turn, name) for reading in readings),
-            n_yes=counts.both + counts.label_only,
-            precision=self._of(clusters, lambda answers: _counts(answers).precision, 0, 1),
-            recall=self._of(clusters, lambda answers: _counts(answers).recall, 0, 1),
-            specificity=self._of(clusters, lambda answers: _counts(answers).specificity, 0, 1),
-            kappa=self._figure(kappa, -1, 1),
-            auc=self._figure(auc, 0, 1),
-            auc_within_authors=self._of(clusters, _auc_within, 0, 1),
+            n_yes=confusion[True, True] + confusion[False, True],
+            precision=_rate(clusters, lambda judged, label: label if judged else None),
+            recall=_rate(clusters, lambda judged, label: judged if label else None),
+            specificity=_rate(clusters, lambda judged, label: None if label else not judged),
+            kappa=_to_figure(kappa, -1, 1),
+            auc=_to_figure(auc, 0, 1),
+            auc_within_authors=_jackknifed_figure(clusters, _auc_within, 0, 1),
             auc_by_author=_auc_by_author(flat),
-            human=self._human_answers(human_answers([reading.turn for reading in readings], name)),
-            confusion=AnswerCounts(**asdict(counts)),
+            human=_human_answers(human_answers([reading.turn for reading in readings], name)),
+            confusion=AnswerCounts(
+                both=confusion[True, True],
+                judge_only=confusion[True, False],
+                label_only=confusion[False, True],
+                neither=confusion[False, False],
+            ),
             more_labels=self._more(clusters, {"kappa": kappa, "auc": auc}),
         )
 
     def _agreement(self, clusters: Clusters[tuple[float, float]]) -> dict[str, Any]:
         alpha = (
-            self._of(clusters, _alpha, -1, 1) if self.has_alpha and clusters else Figure(value=None)
+            _jackknifed_figure(clusters, _alpha, -1, 1)
+            if self.has_alpha and clusters
+            else Figure(value=None)
         )
         return {
-            "weighted_kappa": self._of(clusters, agreement.weighted_kappa, -1, 1),
+            "weighted_kappa": _jackknifed_figure(clusters, agreement.weighted_kappa, -1, 1),
             "alpha": alpha,
-            "mean_absolute_error": self._of(clusters, agreement.mean_absolute_error, 0),
-            "spearman": self._of(clusters, agreement.spearman, -1, 1),
+            "mean_absolute_error": _jackknifed_figure(clusters, agreement.mean_absolute_error, 0),
+            "spearman": _jackknifed_figure(clusters, agreement.spearman, -1, 1),
         }
-
-    def _human_answers(self, clusters: Clusters[tuple[float, float]]) -> HumanAnswers | None:
-        if not clusters:
-            return None
-        return HumanAnswers(
-            n=sum(map(len, clusters)),
-            agreement=self._of(clusters, _agreement_rate, 0, 1),
-            kappa=self._of(clusters, agreement.weighted_kappa, -1, 1),
-        )
-
-    def _of(
-        self,
-        clusters: Clusters[Value],
-        figure: Callable[[Sequence[Value]], float | None],
-        low: float = -inf,
-        high: float = inf,
-    ) -> Figure:
-        return self._figure(jackknifed(clusters, figure), low, high)
-
-    def _figure(self, estimate: Jackknifed, low: float = -inf, high: float = inf) -> Figure:
-        return to_figure(estimate.value, estimate.interval(low, high))
 
     def _more(
         self, clusters: Clusters[Any], figures: Mapping[str, Jackknifed]
@@ -159,7 +147,7 @@ class Figures(Struct, frozen=True, kw_only=True):
         return {
             name: more_labels(estimate, n, self.half_width)
             for name, estimate in figures.items()
-            if estimate.error is not None
+            if estimate.error
         }
 
 
@@ -168,7 +156,7 @@ def deviation_interval(clusters: Clusters[tuple[float, float]]) -> Interval | No
     never below 0.
     """
     estimate = jackknifed(clusters, _log_deviation)
-    if estimate.value is None or estimate.error is None:
+    if estimate.value is None or not estimate.error:
         return None
     half = t_point(estimate.n_clusters - 1) * estimate.error
     return Interval(exp(estimate.value - half), exp(estimate.value + half))
@@ -191,8 +179,44 @@ def more_labels(estimate: Jackknifed, n: int, half_width: float) -> int:
     return ceil((fewest(k, is_enough, MOST_CLUSTERS) - k) * n / k)
 
 
-def to_figure(value: float | None, interval: Interval | None) -> Figure:
-    return Figure(value=rounded(value), **limits(interval))
+def _human_answers(clusters: Clusters[tuple[float, float]]) -> HumanAnswers | None:
+    if not clusters:
+        return None
+    same = [[float(first == second) for first, second in pairs] for pairs in clusters]
+    return HumanAnswers(
+        n=sum(map(len, clusters)),
+        agreement=_rate_figure(same),
+        kappa=_jackknifed_figure(clusters, agreement.weighted_kappa, -1, 1),
+    )
+
+
+def _rate(clusters: Clusters[Answer], is_hit: Callable[[bool, bool], bool | None]) -> Figure:
+    """A rate over the answers for which `is_hit` says whether the judge is right."""
+    hits = [[is_hit(judged, label) for _, _, judged, label in answers] for answers in clusters]
+    known_hits = [[float(hit) for hit in some if hit is not None] for some in hits]
+    return _rate_figure([some for some in known_hits if some])
+
+
+def _rate_figure(clusters: Clusters[float]) -> Figure:
+    if not clusters:
+        return Figure(value=None)
+    mean = clustered(clusters)
+    return Figure(value=rounded(mean.mean), **limits(wilson_interval(mean)))
+
+
+def _jackknifed_figure(
+    clusters: Clusters[Value],
+    figure: Callable[[Sequence[Value]], float | None],
+    low: float = -inf,
+    high: float = inf,
+) -> Figure:
+    return _to_figure(jackknifed(clusters, figure), low, high)
+
+
+def _to_figure(estimate: Jackknifed, low: float = -inf, high: float = inf) -> Figure:
+    """Without an error that scenarios show there is no interval: it would have no width."""
+    interval = estimate.interval(low, high) if estimate.error else None
+    return Figure(value=rounded(estimate.value), **limits(interval))
 
 
 def limits(interval: Interval | None) -> dict[str, Any]:
@@ -337,14 +361,6 @@ def _alpha(pairs: Sequence[tuple[float, float]]) -> float | None:
     if len(pairs) < FEWEST:
         return None
     return agreement.ordinal_alpha([[judge for judge, _ in pairs], [other for _, other in pairs]])
-
-
-def _agreement_rate(pairs: Sequence[tuple[float, float]]) -> float | None:
-    return sum(first == other for first, other in pairs) / len(pairs) if pairs else None
-
-
-def _counts(answers: Sequence[Answer]) -> Counts:
-    return Counts.of((judged, label) for _, _, judged, label in answers)
 
 
 def _kappa(answers: Sequence[Answer]) -> float | None:

@@ -41,26 +41,28 @@ from socratic_bench.ports.parts import Parts
 from socratic_bench.runs import Plan, prepare
 from socratic_bench.settings import MOST_TURNS, CoreConfig
 from socratic_bench.statistics import agreement
+from socratic_bench.statistics.ppi import FEWEST_DIALOGUES
 from socratic_bench.storage.stores import open_bucket, open_folder
 from socratic_bench.studies.calibrate.agreement import Figures, disagreements, names_of, rounded
 from socratic_bench.studies.calibrate.labels import (
     LabelledTurn,
     labelled_turns,
-    mistaken_scores,
     read_labels,
 )
+from socratic_bench.studies.calibrate.mrbench import RUBRIC, read_annotations
 from socratic_bench.studies.calibrate.readings import (
     JudgedLabel,
-    JudgedRun,
     Quantity,
     match_quantities,
-    read_runs,
+    scenario_names,
     score_of,
+    words_of,
 )
+from socratic_bench.studies.reading import read_runs
+from socratic_bench.studies.rows import RunRow
 from socratic_bench.turns import Rubric, Turn, Unscored, recorded_reply
 from socratic_bench.types import JUDGE, Role, plural
 
-FEW_DIALOGUES = 10
 CALL_HELP = "See socratic-runner calibrate --help."
 NAME = "labels"
 # How a judge is shown the first words, if others before the reply are left out.
@@ -69,12 +71,14 @@ FOLDER = "calibrations"
 
 
 class CalibrationRequest(Struct, frozen=True, kw_only=True):
-    """What the user asks for: files of `labels`; the `runs` that hold the texts of labels without
-    one; the `rubric` by edition or file (default: the benchmark's); for each yes/no label the
-    judge's quantity that it matches; the target half-width of intervals.
+    """What the user asks for: files of `labels`, and of MRBench's annotations; the `runs` that hold
+    the texts of labels without one; the `rubric` by edition or file (default: MRBench's with its
+    files, else the benchmark's); for each yes/no label the judge's quantity that it matches; the
+    target half-width of intervals.
     """
 
-    labels: tuple[str, ...]
+    labels: tuple[str, ...] = ()
+    mrbench: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
     rubric: str = ""
     matches: Mapping[str, str] = field(default_factory=dict)
@@ -90,6 +94,7 @@ class Calibration(Struct, frozen=True, kw_only=True):
     turns: Sequence[LabelledTurn]
     rubric: Rubric
     quantities: Mapping[str, Quantity]
+    n_repeated: int = 0
 
 
 class LabelledEpisode(Episode, frozen=True, kw_only=True):
@@ -177,21 +182,22 @@ def prepare_calibration(
     rubric: Rubric | None = None
     labels: Sequence[Label] = ()
     quantities: Mapping[str, Quantity] = {}
+    n_repeated = 0
     with mistakes:
-        named = request.rubric or str(getattr(config, "rubric", ""))  # or the benchmark's usual one
-        rubric = load_benchmark(config.benchmark).find_rubric(named)
+        usual = RUBRIC if request.mrbench else str(getattr(config, "rubric", ""))
+        rubric = load_benchmark(config.benchmark).find_rubric(request.rubric or usual)
     with mistakes:
-        labels = read_labels(request.labels)
-    with mistakes:
-        runs = {run.run_id: run for run in read_runs(request.runs, region)}
-        labels = [_with_words(label, runs.get(label.run_id or "")) for label in labels]
+        annotations, n_repeated = read_annotations(request.mrbench)
+        labels = annotations
+        if request.labels:
+            labels = [*annotations, *read_labels(request.labels, rubric)]
+    labels = [*_with_runs(labels, read_runs(request.runs, region, mistakes).runs)]
     turns = labelled_turns(labels)
     mistakes.sentences += _textless(turns)
     if config.judge_model is None:
         mistakes.sentences.append(Problem.of("A calibration is of a judge: leave {no_judge} out."))
     if rubric is None or config.judge_model is None:
         raise mistakes.error(CALL_HELP)
-    mistakes.sentences += mistaken_scores(labels, rubric)
     if labels:
         answers = {name for label in labels for name in label.events}
         with mistakes:
@@ -202,21 +208,33 @@ def prepare_calibration(
     if mistakes.sentences:
         raise mistakes.error(CALL_HELP)
     return Calibration(
-        request=request, plan=plan, labels=labels, turns=turns, rubric=rubric, quantities=quantities
+        request=request,
+        plan=plan,
+        labels=labels,
+        turns=turns,
+        rubric=rubric,
+        quantities=quantities,
+        n_repeated=n_repeated,
     )
 
 
-def _with_words(label: Label, run: JudgedRun | None) -> Label:
-    """Complete a label without texts from its turn in one of the runs, if that is there."""
-    if (
-        label.reply is not None
-        or run is None
-        or label.turn not in {turn.turn for turn in run.turns}
-    ):
-        return label
-    history, prompt, reply = run.words_of(label.turn)
-    author = label.author or run.model
-    return replace(label, history=history, prompt=prompt, reply=reply, author=author)
+def _with_runs(labels: Sequence[Label], runs: Sequence[RunRow]) -> Iterator[Label]:
+    """The labels with the scenario and, where they have none, the texts of their turn, if its run
+    is there. A turn of another run has the first message of its dialogue as its scenario.
+    """
+    runs_by_id, scenarios = {run.run_id: run for run in runs}, scenario_names(runs)
+    for label in labels:
+        run = runs_by_id.get(label.run_id or "")
+        if run and label.reply is None and any(turn.turn == label.turn for turn in run.turns):
+            history, prompt, reply = words_of(run, label.turn)
+            author = label.author or run.model
+            whole = replace(label, history=history, prompt=prompt, reply=reply, author=author)
+        else:
+            whole = label
+        scenario = label.scenario or scenarios.get(label.run_id or "")
+        if not scenario and label.run_id and not label.dialogue:
+            scenario = whole.history[0].text if whole.history else whole.prompt
+        yield replace(whole, scenario=scenario or None)
 
 
 def _textless(turns: Sequence[LabelledTurn]) -> Iterator[Problem]:
@@ -302,10 +320,15 @@ def _labels_entry(calibration: Calibration) -> LabelsEntry:
         sha256=sha256(msgspec.json.encode(labels)).hexdigest(),
         n=len(labels),
         n_turns=len(turns),
-        n_dialogues=len({turn.cluster for turn in turns}),
+        n_dialogues=_count_dialogues(turns),
+        n_scenarios=len({turn.cluster for turn in turns}),
         n_drawn=sum(turn.probability is not None for turn in turns),
         labellers=sorted({label.labeller for label in labels}),
     )
+
+
+def _count_dialogues(turns: Sequence[LabelledTurn]) -> int:
+    return len({turn.first.dialogue_id for turn in turns})
 
 
 def _row(reading: JudgedLabel, names: Sequence[str], calibration: Calibration) -> CalibratedTurn:
@@ -313,7 +336,8 @@ def _row(reading: JudgedLabel, names: Sequence[str], calibration: Calibration) -
     label: dict[str, Any] = {name: rounded(score_of(reading.turn, name, rubric)) for name in names}
     label |= {name: reading.turn.answer(name) for name in calibration.quantities}
     return CalibratedTurn(
-        dialogue=reading.turn.cluster,
+        scenario=reading.turn.cluster,
+        dialogue=first.dialogue_id,
         run_id=first.run_id,
         turn=first.turn,
         author=first.author,
@@ -342,11 +366,14 @@ def _usd(result: RunResult) -> float | None:
 def _notices(calibration: Calibration, *, has_alpha: bool) -> Iterator[str]:
     if not has_alpha:
         yield agreement.NO_ALPHA
-    n_dialogues = len({turn.cluster for turn in calibration.turns})
-    if n_dialogues < FEW_DIALOGUES:
+    if calibration.n_repeated:
+        n = plural(calibration.n_repeated, "reply is", "replies are")
+        yield f"{n} labelled twice in the files of MRBench: the first label counts."
+    n_dialogues = _count_dialogues(calibration.turns)
+    if n_dialogues < FEWEST_DIALOGUES:
         yield (
-            f"The labels are of {plural(n_dialogues, 'dialogue')} only: with under "
-            f"{FEW_DIALOGUES} an interval says little."
+            f"The labels are of {plural(n_dialogues, 'dialogue')} only: it takes "
+            f"{FEWEST_DIALOGUES} to call a judge calibrated."
         )
 
 

@@ -37,6 +37,11 @@ class LabelledTurn(Struct, frozen=True, kw_only=True):
         return self.labels[0]
 
     @property
+    def place(self) -> tuple[str | None, int | None]:
+        """The run and the turn of it."""
+        return self.first.run_id, self.first.turn
+
+    @property
     def cluster(self) -> str:
         return self.first.cluster
 
@@ -75,25 +80,8 @@ def labelled_turns(labels: Iterable[Label]) -> list[LabelledTurn]:
     return [LabelledTurn(labels=tuple(labels)) for labels in by_reply.values()]
 
 
-def mistaken_scores(labels: Sequence[Label], rubric: Rubric) -> Iterator[str]:
-    """Sentences about scores of dimensions that the rubric lacks, or out of its range."""
-    dimensions = {dimension.name: dimension for dimension in rubric.dimensions}
-    for name in sorted({name for label in labels for name in label.scores}):
-        dimension = dimensions.get(name)
-        if dimension is None:
-            yield (
-                f"Labels score {name!r}, which is no dimension of the rubric {rubric.id}: it has "
-                f"{', '.join(dimensions)}."
-            )
-            continue
-        given = [label.scores[name] for label in labels if name in label.scores]
-        if outside := [value for value in given if not dimension.low <= value <= dimension.high]:
-            bounds = f"{dimension.low:g} to {dimension.high:g}"
-            yield f"A label gives {name} {outside[0]:g}, out of {bounds}."
-
-
-def read_labels(paths: Sequence[str]) -> list[Label]:
-    """Read the labels of all files in order.
+def read_labels(paths: Sequence[str], rubric: Rubric | None = None) -> list[Label]:
+    """Read the labels of all files in order; with a rubric, its scores are the only ones.
 
     Raises `UsageError` with every mistake, by file and line.
     """
@@ -101,7 +89,7 @@ def read_labels(paths: Sequence[str]) -> list[Label]:
     labels: list[Label] = []
     for path in paths:
         try:
-            labels += _of_file(path, problems)
+            labels += _of_file(path, rubric, problems)
         except OSError as error:
             problems.append(f"The labels {path} cannot be read: {error.strerror}.")
         except UnicodeDecodeError:
@@ -116,17 +104,34 @@ def read_labels(paths: Sequence[str]) -> list[Label]:
     return labels
 
 
-def _of_file(path: str, problems: list[Words]) -> list[Label]:
+def _of_file(path: str, rubric: Rubric | None, problems: list[Words]) -> list[Label]:
     text = read_bounded(Path(path), bound=MAX_BYTES).decode("utf-8-sig")
     rows = _csv_rows(text) if path.lower().endswith(".csv") else _json_rows(text)
     labels = []
     for number, row in rows:
         label = _label(row)
-        if isinstance(label, str):
-            problems.append(f"{path}, line {number}: {label}")
-        else:
+        if isinstance(label, Label):
+            mistakes = [*_mistaken_scores(label, rubric)] if rubric else []
             labels.append(label)
+        else:
+            mistakes = [label]
+        problems += [f"{path}, line {number}: {mistake}" for mistake in mistakes]
     return labels
+
+
+def _mistaken_scores(label: Label, rubric: Rubric) -> Iterator[str]:
+    """Sentences about scores that the rubric does not allow."""
+    dimensions = {dimension.name: dimension for dimension in rubric.dimensions}
+    for name, score in label.scores.items():
+        dimension = dimensions.get(name)
+        if dimension is None:
+            names = ", ".join(dimensions)
+            yield f"{name!r} is no dimension of the rubric {rubric.id}, which has {names}."
+        elif not dimension.allows(score):
+            yield (
+                f"{name} is {score:g}: a score is {dimension.low:g} to {dimension.high:g} in steps "
+                f"of {dimension.step:g}."
+            )
 
 
 def _csv_rows(text: str) -> Iterator[tuple[int, Any]]:
@@ -207,7 +212,7 @@ def _mistake(label: Label) -> str:
         return "nothing says what is labelled: give run_id and turn, or prompt and reply."
     if (label.reply is None) != (label.prompt is None):
         return "prompt and reply belong together: give both, or neither."
-    if not label.cluster:
+    if not label.dialogue_id:
         return "dialogue is missing: labels of one dialogue are alike, and are counted so."
     if not (label.scores or label.events):
         return "it says nothing of the reply: give scores, events or both."
@@ -219,7 +224,7 @@ def _twice(labels: Sequence[Label]) -> Iterator[str]:
     for label in labels:
         key = (label.labeller, *key_of(label))
         if key in seen:
-            where = f"turn {label.turn} of {label.run_id}" if label.run_id else label.cluster
+            where = f"turn {label.turn} of {label.run_id}" if label.run_id else label.dialogue_id
             yield f"{label.labeller} has labelled a reply twice ({where}): keep one label."
         seen.add(key)
 
@@ -229,4 +234,4 @@ def key_of(label: Label) -> tuple[object, ...]:
     if label.run_id is not None:
         return label.run_id, label.turn
     history = tuple((message.role, message.text) for message in label.history)
-    return label.cluster, label.author, history, label.prompt, label.reply
+    return label.dialogue_id, label.author, history, label.prompt, label.reply

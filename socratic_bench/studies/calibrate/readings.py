@@ -5,21 +5,15 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import combinations
 from math import fsum
-from typing import Any, TypeVar
+from typing import TypeVar
 
-import msgspec
 from msgspec import Struct
-from msgspec.structs import asdict
 
-from socratic_bench.benchmarks import load_benchmark
-from socratic_bench.concurrency import convert
 from socratic_bench.documents.calibration import CalibratedJudge, Label, PrecedingMessage
-from socratic_bench.documents.encoding import reason
-from socratic_bench.errors import Mistakes, Problem, UsageError, Words
+from socratic_bench.errors import Problem, UsageError, Words
 from socratic_bench.studies.calibrate.labels import LabelledTurn
-from socratic_bench.studies.places import find_runs
-from socratic_bench.studies.reading import with_judging
-from socratic_bench.studies.rows import benchmark_of, read_document, validate_run
+from socratic_bench.studies.groups import design_of
+from socratic_bench.studies.rows import RunRow, TurnRow
 from socratic_bench.turns import Judged, Rubric, Unscored, Verdict
 
 Value = TypeVar("Value")
@@ -98,83 +92,50 @@ class JudgedLabel(Struct, frozen=True, kw_only=True):
         return quantity.strength(self.scores, self.verdict.events if self.verdict else None)
 
 
-class _Votes(Struct, frozen=True, kw_only=True):
-    between_jurors: dict[str, float] | None = None
-    within_jurors: dict[str, dict[str, float] | None] = {}
+def judge_of(run: RunRow) -> CalibratedJudge | None:
+    """The judge of a run and its settings; `None` if nobody judged it."""
+    judge = run.at("judge")
+    if judge is None:
+        return None
+    names = ("model", "rubric_sha256", "temperature", "samples", "rule")
+    context = run.at("inputs.judge_context")
+    return CalibratedJudge(
+        rubric=judge.get("rubric") or "",
+        **{name: judge[name] for name in names if name in judge},
+        **({} if context is None else {"context": context}),
+    )
 
 
-class JudgedTurn(Struct, frozen=True, kw_only=True):
-    """A turn in a run's document. `events` are those that the judge saw, `None` if the rubric has
-    none; `votes` tell how far verdicts of jurors and samples differ.
-    """
-
-    turn: int
-    question: str
-    score: float | None = None
-    scores: dict[str, float | None] = {}
-    events: dict[str, str] | None = None
-    votes: _Votes | None = None
-
-    @property
-    def spread(self) -> float:
-        """The largest standard deviation of the overall score, between or within jurors."""
-        if self.votes is None:
-            return 0.0
-        spreads = (self.votes.between_jurors, *self.votes.within_jurors.values())
-        return max((spread.get(TOTAL, 0.0) for spread in spreads if spread), default=0.0)
-
-    @property
-    def points(self) -> Mapping[str, float]:
-        """Scores by dimension, and their sum; empty without a verdict."""
-        if self.score is None:
-            return {}
-        scores = {name: score for name, score in self.scores.items() if score is not None}
-        return {**scores, TOTAL: self.score}
+def points_of(turn: TurnRow) -> Mapping[str, float]:
+    """Scores by dimension, and their sum; empty without a verdict."""
+    if turn.score is None:
+        return {}
+    scores = {name: score for name, score in turn.scores.items() if score is not None}
+    return {**scores, TOTAL: turn.score}
 
 
-class _Judge(Struct, frozen=True, kw_only=True):
-    model: str
-    rubric_sha256: str
-    rubric: str | None = None
-    temperature: float | None = None
-    samples: int = 1
-    rule: str | None = None
+def words_of(run: RunRow, turn: int | None) -> tuple[tuple[PrecedingMessage, ...], str, str]:
+    """The preceding messages, the prompt, and the reply of a turn."""
+    place = next(n for n, row in enumerate(run.turns) if row.turn == turn)
+    history = [
+        message
+        for row in run.turns[:place]
+        for message in (
+            PrecedingMessage(role="user", text=row.said or ""),
+            PrecedingMessage(role="assistant", text=row.reply),
+        )
+    ]
+    row = run.turns[place]
+    return tuple(history), row.said or "", row.reply
 
 
-class _Inputs(Struct, frozen=True, kw_only=True):
-    judge_context: int = 3
-
-
-class _Run(Struct, frozen=True, kw_only=True):
-    kind: str
-    run_id: str
-    status: str
-    benchmark: str
-    model: str
-    turns: list[JudgedTurn]
-    judge: _Judge | None = None
-    inputs: _Inputs = _Inputs()
-
-
-class JudgedRun(Struct, frozen=True, kw_only=True):
-    """A complete run; `judge` is `None` if nobody judged it."""
-
-    run_id: str
-    benchmark: str
-    model: str
-    judge: CalibratedJudge | None
-    turns: Sequence[JudgedTurn]
-    document: Mapping[str, Any]
-
-    def words_of(self, turn: int) -> tuple[tuple[PrecedingMessage, ...], str, str]:
-        """The preceding messages, the prompt, and the reply of a turn."""
-        key = load_benchmark(self.benchmark).parts.prompt_key
-        place = next(n for n, entry in enumerate(self.turns) if entry.turn == turn)
-        entries = self.document["turns"][: place + 1]
-        exchanges = [(str(entry.get(key, "")), str(entry["question"])) for entry in entries]
-        *before, (prompt, reply) = exchanges
-        history = tuple(line for exchange in before for line in _messages(*exchange))
-        return history, prompt, reply
+def scenario_names(runs: Sequence[RunRow]) -> Mapping[str, str]:
+    """By run, the scenario by which its labels are clustered; where all play one, the opening."""
+    cluster = design_of(runs, None).cluster
+    return {
+        run.run_id: run.sample_name if cluster(run) == run.sample else run.prompt or ""
+        for run in runs
+    }
 
 
 def score_of(turn: LabelledTurn, name: str, rubric: Rubric) -> float | None:
@@ -296,58 +257,4 @@ def _no_event(name: str, rubric: Rubric) -> Problem:
         "{name}=QUANTITY what the judge says yes by.",
         rubric_id=rubric.id,
         name=name,
-    )
-
-
-def read_runs(
-    arguments: Sequence[str], region: Callable[[], str], judging: str | None = None
-) -> list[JudgedRun]:
-    """Read the complete runs that the arguments name, each once, with the verdicts of a `judging`
-    if one is named.
-
-    Raises `UsageError` with every mistake, `ArtifactError` if a store cannot be read.
-    """
-    mistakes = Mistakes()
-    runs_by_id: dict[str, JudgedRun] = {}
-    for argument in dict.fromkeys(arguments):
-        with mistakes:
-            for source in find_runs(argument, region).runs:
-                document = read_document(source.body, source.name)
-                validate_run(document, benchmark_of(document, source.name), source.name)
-                if judging:
-                    document = with_judging(judging, source, document, region)
-                run = _parse_run(document, source.name)
-                runs_by_id.setdefault(run.run_id, run)
-    if mistakes.sentences:
-        raise mistakes.error()
-    return [*runs_by_id.values()]
-
-
-def _parse_run(document: Mapping[str, Any], name: str) -> JudgedRun:
-    try:
-        run = convert(document, _Run)
-    except msgspec.ValidationError as error:
-        raise UsageError([f"{name} is no complete run: {reason(error)}"]) from error
-    return JudgedRun(
-        run_id=run.run_id,
-        benchmark=run.benchmark,
-        model=run.model,
-        judge=_judge_of(run),
-        turns=run.turns,
-        document=document,
-    )
-
-
-def _judge_of(run: _Run) -> CalibratedJudge | None:
-    judge = run.judge
-    if judge is None:
-        return None
-    values = {**asdict(judge), "rubric": judge.rubric or ""}
-    return CalibratedJudge(**values, context=run.inputs.judge_context)
-
-
-def _messages(prompt: str, answered: str) -> tuple[PrecedingMessage, PrecedingMessage]:
-    return (
-        PrecedingMessage(role="user", text=prompt),
-        PrecedingMessage(role="assistant", text=answered),
     )

@@ -14,9 +14,12 @@ from msgspec.structs import replace
 
 from socratic_bench.benchmarks import RunConfig, load_benchmark
 from socratic_bench.documents.calibration import Label, LabellingDocument
-from socratic_bench.errors import ArtifactError, Problem, UsageError
+from socratic_bench.errors import ArtifactError, Mistakes, Problem, UsageError
+from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.studies.calibrate.labels import read_labels
-from socratic_bench.studies.calibrate.readings import JudgedRun, JudgedTurn, read_runs
+from socratic_bench.studies.calibrate.readings import judge_of, scenario_names, words_of
+from socratic_bench.studies.reading import read_runs
+from socratic_bench.studies.rows import RunRow, TurnRow
 from socratic_bench.turns import Dimension, Event, Rubric
 
 # How much likelier a turn is drawn within a point of a threshold, and where jurors disagree.
@@ -205,8 +208,8 @@ class Labelling(Struct, frozen=True, kw_only=True):
 class SampledTurn(Struct, frozen=True, kw_only=True):
     """A sampled turn with its sampling probability."""
 
-    run: JudgedRun
-    turn: JudgedTurn
+    run: RunRow
+    turn: TurnRow
     probability: float
 
 
@@ -225,9 +228,17 @@ def prepare_labelling(request: LabellingRequest, region: Callable[[], str]) -> L
 
     Raises `UsageError` with what is wrong, `ArtifactError` if a store cannot be read.
     """
-    runs = sorted(read_runs(request.runs, region, request.judging), key=lambda run: run.run_id)
-    rubric = _rubric(runs, request.rubric)
-    turns = [_empty_label(sampled, request.labeller) for sampled in _sample(runs, request)]
+    mistakes = Mistakes()
+    stored = read_runs(request.runs, region, mistakes, judging=request.judging)
+    if mistakes.sentences or not stored.benchmark:
+        raise mistakes.error()
+    runs = sorted(stored.runs, key=lambda run: run.run_id)
+    rubric = _rubric(runs, request.rubric, stored.benchmark)
+    scenarios = scenario_names(runs)
+    turns = [
+        _empty_label(sampled, request.labeller, scenarios[sampled.run.run_id])
+        for sampled in _sample(runs, request)
+    ]
     file = LabelFile(Path(request.file), request.labeller)
     file.check_earlier(turns)
     return Labelling(
@@ -240,25 +251,23 @@ def prepare_labelling(request: LabellingRequest, region: Callable[[], str]) -> L
     )
 
 
-def _rubric(runs: Sequence[JudgedRun], name: str) -> Rubric:
-    names = {run.benchmark for run in runs}
-    if len(names) > 1:
-        raise UsageError([f"Runs of several benchmarks: {', '.join(sorted(names))}."])
-    editions = {run.judge.rubric for run in runs if run.judge}
+def _rubric(runs: Sequence[RunRow], name: str, benchmark: Benchmark) -> Rubric:
+    editions = {judge.rubric for run in runs if (judge := judge_of(run))}
     if not name and len(editions) > 1:
         raise UsageError(
             [f"The runs were judged by several rubrics ({', '.join(sorted(editions))})."],
-            hint=Problem.of("Say with {rubric} by which one to label."),
+            hint=Problem.of("Choose one with {rubric}."),
         )
     usual = next(iter(editions), str(getattr(RunConfig(model=""), "rubric", "")))
-    return load_benchmark(names.pop()).find_rubric(name or usual)
+    return benchmark.find_rubric(name or usual)
 
 
-def _empty_label(sampled: SampledTurn, labeller: str) -> Label:
+def _empty_label(sampled: SampledTurn, labeller: str, scenario: str) -> Label:
     """An empty label of a turn. It holds the texts, so that it can be read without the run."""
-    history, prompt, reply = sampled.run.words_of(sampled.turn.turn)
+    history, prompt, reply = words_of(sampled.run, sampled.turn.turn)
     return Label(
         labeller=labeller,
+        scenario=scenario or None,
         run_id=sampled.run.run_id,
         turn=sampled.turn.turn,
         author=sampled.run.model,
@@ -269,7 +278,7 @@ def _empty_label(sampled: SampledTurn, labeller: str) -> Label:
     )
 
 
-def _sample(runs: Sequence[JudgedRun], request: LabellingRequest) -> Sequence[SampledTurn]:
+def _sample(runs: Sequence[RunRow], request: LabellingRequest) -> Sequence[SampledTurn]:
     turns = sample_turns(
         runs, request.n_turns, seed=request.seed, whole_dialogues=request.whole_dialogues
     )
@@ -280,7 +289,7 @@ def _sample(runs: Sequence[JudgedRun], request: LabellingRequest) -> Sequence[Sa
 
 
 def sample_turns(
-    runs: Sequence[JudgedRun], n_turns: int, *, seed: int, whole_dialogues: bool = False
+    runs: Sequence[RunRow], n_turns: int, *, seed: int, whole_dialogues: bool = False
 ) -> list[SampledTurn]:
     """Sample about `n_turns` turns independently, in random order; the same for the same seed.
     Probabilities are in proportion to weights, above 0 and at most 1. With `whole_dialogues`,
@@ -312,7 +321,7 @@ def _chance(*parts: object) -> float:
     return int.from_bytes(digest[:8], "big") / 2**64
 
 
-def _weight(run: JudgedRun, turn: JudgedTurn) -> float:
+def _weight(run: RunRow, turn: TurnRow) -> float:
     score = turn.score
     near = score is not None and any(
         abs(score - threshold) <= NEAR_POINTS for threshold in _thresholds(run)
@@ -321,10 +330,10 @@ def _weight(run: JudgedRun, turn: JudgedTurn) -> float:
     return (NEAR if near else 1.0) * (DISPUTED if disputed else 1.0)
 
 
-def _thresholds(run: JudgedRun) -> Iterator[float]:
+def _thresholds(run: RunRow) -> Iterator[float]:
     """The benchmark's thresholds of scores, which are decimal; whole ones count turns."""
     thresholds = run.document.get("thresholds") or {}
-    for name in load_benchmark(run.benchmark).parts.thresholds.__struct_encode_fields__:
+    for name in load_benchmark(run.at("benchmark")).parts.thresholds.__struct_encode_fields__:
         if isinstance(value := thresholds.get(name), float):
             yield value
 
@@ -370,5 +379,4 @@ def _score(word: str, dimension: Dimension) -> float | None:
         score = float(word.replace(",", "."))
     except ValueError:
         return None
-    is_within = dimension.low <= score <= dimension.high
-    return score if is_within and (score / dimension.step).is_integer() else None
+    return score if dimension.allows(score) else None

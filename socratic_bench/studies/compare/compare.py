@@ -3,13 +3,21 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from socratic_bench.documents.comparison import ComparisonDocument
 from socratic_bench.errors import Mistakes, Problem, UsageError
 from socratic_bench.ports.benchmark import Benchmark, MetricInfo
 from socratic_bench.statistics.bootstrap import Method
 from socratic_bench.statistics.intervals import is_available
+from socratic_bench.studies.calibrate.corrections import (
+    CorrectionRequest,
+    Corrections,
+    correct_figures,
+    read_corrections,
+)
 from socratic_bench.studies.compare.document import NO_INTERVALS, Comparison, document_of
+from socratic_bench.studies.figures import Design
 from socratic_bench.studies.gates import MaxDrop, Minimum, misnamed
 from socratic_bench.studies.groups import (
     Group,
@@ -19,7 +27,7 @@ from socratic_bench.studies.groups import (
     group_by_model,
     pairs_of_groups,
 )
-from socratic_bench.studies.reading import read_runs
+from socratic_bench.studies.reading import StoredRuns, read_runs
 
 UNLIKE = Problem.of(
     "Runs that were not played alike say little of models: {allow} compares and flags them."
@@ -35,6 +43,7 @@ class ComparisonRequest(Struct, frozen=True, kw_only=True):
         baseline: the place of the runs with which all others are compared.
         metrics: their paths; empty: the benchmark's own choice.
         minima: with these the runs of one model are enough.
+        corrections: the labels that correct figures; with these, too.
         judging: the name of the verdicts that replace the first ones.
     """
 
@@ -46,6 +55,7 @@ class ComparisonRequest(Struct, frozen=True, kw_only=True):
     allows_differences: bool = False
     method: Method = "t"
     judging: str | None = None
+    corrections: CorrectionRequest | None = None
 
 
 def compare(
@@ -79,7 +89,9 @@ def compare(
         with mistakes:
             raise UsageError(sentences, hint=UNLIKE)
     failed = {cell.row.model for cell in stored.failed if cell.source == request.baseline}
-    is_one_enough = request.minima and len(groups) == 1 and not request.baseline
+    corrections = _corrections(request, stored, mistakes)
+    has_purpose = request.minima or request.corrections
+    is_one_enough = has_purpose and len(groups) == 1 and not request.baseline
     if not mistakes.sentences and not is_one_enough:
         for error in _too_few(groups, pairs_of_groups(groups, failed)):
             with mistakes:
@@ -87,6 +99,7 @@ def compare(
     if mistakes.sentences or not stored.benchmark:
         raise mistakes.error()
     method = request.method if is_available() else None
+    design = design_of(stored.runs, method)
     comparison = Comparison(
         benchmark=stored.benchmark,
         metrics=_metrics(request, stored.benchmark),
@@ -96,9 +109,35 @@ def compare(
         baseline=request.baseline,
         drops=request.drops,
         minima=request.minima,
-        design=design_of(stored.runs, method),
+        design=design,
     )
-    return document_of(comparison, call)
+    return _with_corrections(document_of(comparison, call), corrections, groups, design)
+
+
+def _corrections(
+    request: ComparisonRequest, stored: StoredRuns, mistakes: Mistakes
+) -> Corrections | None:
+    if request.corrections and stored.benchmark:
+        with mistakes:
+            return read_corrections(request.corrections, stored.runs, stored.benchmark)
+    return None
+
+
+def _with_corrections(
+    document: ComparisonDocument,
+    corrections: Corrections | None,
+    groups: Sequence[Group],
+    design: Design,
+) -> ComparisonDocument:
+    """The document with figures of its contenders and pairs that labels correct, if there are
+    labels.
+    """
+    if corrections is None:
+        return document
+    by_name = {group.name: group for group in groups}
+    ordered = [by_name[contender.name] for contender in document.contenders]
+    pairs = [(pair.first, pair.second) for pair in document.pairs]
+    return replace(document, corrected=correct_figures(corrections, ordered, pairs, design))
 
 
 def _mistakes(request: ComparisonRequest, benchmark: Benchmark | None) -> Iterator[UsageError]:

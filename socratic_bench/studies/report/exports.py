@@ -13,7 +13,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from socratic_bench.documents.calibration import CorrectionDocument
+from socratic_bench.documents.calibration import CorrectedFigures
 from socratic_bench.errors import ArtifactError
 from socratic_bench.studies.report.html import page_of
 from socratic_bench.studies.report.parts import Chart, Figure, Section, clean_text
@@ -102,7 +102,7 @@ def export(
     rows: Rows,
     formats: Mapping[str, str],
     max_bytes: int,
-    corrected: Callable[[], CorrectionDocument | None],
+    corrected: Callable[[], CorrectedFigures | None],
     call: Callable[[str], str] = str,
 ) -> Export:
     """Render the requested formats. `call` names a setting for sentences.

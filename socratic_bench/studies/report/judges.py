@@ -2,14 +2,14 @@
 labels.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 
-from socratic_bench.documents.calibration import Corrected, CorrectionDocument, Estimated
+from socratic_bench.documents.calibration import CorrectedFigures, Estimated, ThreeWays
 from socratic_bench.ports.benchmark import MetricInfo
 from socratic_bench.statistics.agreement import absolute_error, is_available, ordinal_alpha
 from socratic_bench.studies.report.breakdown import spaced
 from socratic_bench.studies.report.charts import intervals
-from socratic_bench.studies.report.leaderboard import MODEL, chart_point, interval_text
+from socratic_bench.studies.report.leaderboard import chart_point, interval_text
 from socratic_bench.studies.report.parts import (
     UNKNOWN,
     Chart,
@@ -21,7 +21,7 @@ from socratic_bench.studies.report.parts import (
     percent,
     words,
 )
-from socratic_bench.studies.report.study import Estimate, Study
+from socratic_bench.studies.report.study import Study
 from socratic_bench.studies.rows import RunRow, TurnRow, VerdictRow
 
 LEAN = MetricInfo(name="lean", title="Points over the jury's mean", low=None, high=None)
@@ -120,79 +120,45 @@ def _rating(turn: TurnRow, juror: str, name: str) -> float | None:
     return verdict.score if name == WHOLE else verdict.scores.get(name)
 
 
-def labels_section(correction: CorrectionDocument | None, order: Sequence[str]) -> Section | None:
-    """Figures as judged, corrected, and by people's labels, side by side."""
-    if correction is None:
+def labels_section(corrected: CorrectedFigures | None) -> Section | None:
+    """Differences of pairs, then figures of models: as judged, corrected, and by labels."""
+    if corrected is None:
         return None
-    models = sorted(
-        correction.models, key=lambda corrected_model: order.index(corrected_model.model)
-    )
-    rows = [
-        [
-            corrected_model.model,
-            spaced(name),
-            _estimated(figure.as_judged),
-            _estimated(figure.corrected),
-            _estimated(figure.of_labels),
-            _note(figure.corrected),
-        ]
-        for corrected_model in models
-        for name, figure in corrected_model.figures.items()
+    titles = ("As judged", "Corrected", "By people's labels")
+    pairs = [
+        [f"{pair.first} minus {pair.second}", spaced(name), *_cells(difference)]
+        for pair in corrected.pairs
+        for name, difference in pair.differences.items()
     ]
-    ways = ("As judged", "Corrected", "By people's labels")
-    data = [
-        bar
-        for corrected_model in models
-        for name, figure in corrected_model.figures.items()
-        for bar in _bars(
-            corrected_model.model,
-            name,
-            {
-                "as judged": figure.as_judged,
-                "corrected": figure.corrected,
-                "people's labels": figure.of_labels,
-            },
-        )
+    models = [
+        [model.name, spaced(name), *_cells(figure)]
+        for model in corrected.models
+        for name, figure in model.figures.items()
     ]
     return Section(
         name="labels",
-        title="Judged, corrected, labelled",
-        paragraphs=[f"By people's labels of {correction.n_labels:,} turns."],
+        title="Corrected by people's labels",
+        paragraphs=[f"By people's labels of {corrected.n_labels:,} turns."],
         figures=[
             Figure(
-                caption="Three ways, with 95 %",
-                columns=columns(MODEL, words("Figure"), *ways, words("Note")),
+                caption=caption,
+                columns=columns(words(head), words("Figure"), *titles, words("Note")),
                 rows=rows,
-                chart=Chart(
-                    name="labels",
-                    title="Each figure as judged, corrected and by people's labels",
-                    description="For each figure and model three points with 95 % intervals. The "
-                    "table has the figures.",
-                    specs=intervals(data, order, "Value", {"zero": True, "nice": True}),
-                )
-                if data
-                else None,
             )
+            for caption, head, rows in (
+                ("Differences of models, with 95 % intervals", "Models", pairs),
+                ("Figures of models, with 95 % intervals", "Model", models),
+            )
+            if rows
         ],
     )
 
 
-def _estimated(estimated: Estimated | Corrected) -> str:
+def _cells(figure: ThreeWays) -> list[str]:
+    ways = (figure.as_judged, figure.corrected, figure.of_labels)
+    return [*map(_estimated, ways), figure.corrected.reason or ""]
+
+
+def _estimated(estimated: Estimated) -> str:
     text = number(estimated.value)
     return text if estimated.low is None else f"{text} ({between(estimated.low, estimated.high)})"
-
-
-def _note(corrected: Corrected) -> str:
-    return "; ".join(map(spaced, filter(None, (*corrected.flags, corrected.reason))))
-
-
-def _bars(
-    model: str, name: str, three: Mapping[str, Estimated | Corrected]
-) -> Iterator[Mapping[str, object]]:
-    for way, estimated in three.items():
-        if estimated.value is not None:
-            estimate = Estimate(
-                mean=estimated.value, low=estimated.low, high=estimated.high, n=0, n_clusters=0
-            )
-            tip = f"{spaced(name)} {way} {_estimated(estimated)}"
-            yield chart_point(way, model, estimate, tip, panel=f"{model}: {spaced(name)}")

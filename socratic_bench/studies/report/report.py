@@ -7,7 +7,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from socratic_bench.documents.calibration import CorrectionDocument
+from socratic_bench.documents.calibration import CorrectedFigures
+from socratic_bench.documents.judge_status import agreement_text
 from socratic_bench.studies.figures import danger
 from socratic_bench.studies.groups import differing_conditions
 from socratic_bench.studies.report.breakdown import events, failures, findings, kinds
@@ -50,7 +51,7 @@ class Report(Struct, frozen=True, kw_only=True):
     sections: Sequence[Section]
 
 
-def report_of(study: Study, correction: CorrectionDocument | None = None) -> Report:
+def report_of(study: Study, correction: CorrectedFigures | None = None) -> Report:
     """Build the report; sections without data are left out. `correction` has figures by labels, if
     there are any.
 
@@ -72,7 +73,7 @@ def report_of(study: Study, correction: CorrectionDocument | None = None) -> Rep
         latency(study),
         settings(study),
         jury(study),
-        labels_section(correction, study.ranked),
+        labels_section(correction),
         failures(study),
     )
     return Report(
@@ -143,7 +144,7 @@ def _calibrated(judges: Sequence[Mapping[str, Any]], *, is_labelled: bool) -> st
         whole = len(fitting) == len(entries)
         return f"calibrated by {_calibrations(fitting)}{'' if whole else share}"
     if is_labelled:
-        return "calibrated by the labels below"
+        return "not calibrated, but corrected by labels below"
     if stale := [entry for entry in entries if entry.get("status") == "stale"]:
         reasons = dict.fromkeys(str(reason) for entry in stale for reason in entry["reasons"])
         return f"calibrated otherwise by {_calibrations(stale)}: {'; '.join(reasons)}"
@@ -151,7 +152,7 @@ def _calibrated(judges: Sequence[Mapping[str, Any]], *, is_labelled: bool) -> st
 
 
 def _calibrations(entries: Sequence[Mapping[str, Any]]) -> str:
-    return listed(sorted({str(entry["by"]) for entry in entries}))
+    return listed(sorted({f"{entry['by']} ({agreement_text(entry)})" for entry in entries}))
 
 
 def _share(runs: Sequence[RunRow], path: str) -> str | None:

@@ -1,23 +1,22 @@
 """MRBench's published annotations as labels by the rubric mrbench-8.
 
 A file is a list of conversations, each with `conversation_history` and the replies of several
-tutors under `anno_llm_responses` (MRBench) or `tutor_responses` (BEA 2025), each of them with
-`response` and `annotation`. Names and labels are read whatever their case, and whatever joins their
-words.
+tutors under `anno_llm_responses` (MRBench V1 and V2) or `tutor_responses` (BEA 2025), each of them
+with `response` and `annotation`. Names and labels are read whatever their case, and whatever joins
+their words.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import orjson
 
 from socratic_bench.documents.calibration import Label, PrecedingMessage
-from socratic_bench.documents.document import Count, Document
 from socratic_bench.errors import UsageError, Words
 from socratic_bench.settings import read_bounded
-from socratic_bench.types import doc
+from socratic_bench.studies.calibrate.labels import key_of
 
 MAX_BYTES = 200_000_000
 REPLIES = ("anno_llm_responses", "tutor_responses")
@@ -39,26 +38,19 @@ DIMENSIONS: Mapping[str, tuple[str, Mapping[str, int]]] = {
 }
 REVEALING = "revealing_of_the_answer"
 REVEALS = "reveals_answer"
+RUBRIC = "mrbench-8"
+LABELLER = "mrbench"
 
 
-class Converted(Document, frozen=True, kw_only=True):
-    """What was converted."""
-
-    kind: Literal["converted_labels"] = "converted_labels"
-    file: Annotated[str, doc("where the labels are")]
-    n: Annotated[Count, doc("labels, each of one reply")]
-    n_dialogues: Annotated[Count, doc("conversations that they are of")]
-    authors: Annotated[list[str], doc("who gave the replies")]
-    scores: Annotated[dict[str, Count], doc("labels with a score, by dimension")]
-
-
-def labels_of(paths: Sequence[str], labeller: str) -> list[Label]:
-    """The annotations of some files as labels.
+def read_annotations(paths: Sequence[str]) -> tuple[list[Label], int]:
+    """The annotations of some files as labels, and how many replies were labelled twice: of these
+    the first label counts.
 
     Raises `UsageError` with every mistake, by file and reply.
     """
     problems: list[Words] = []
-    labels: list[Label] = []
+    labels: dict[tuple[object, ...], Label] = {}
+    n_labels = 0
     for path in paths:
         try:
             document = orjson.loads(read_bounded(Path(path), bound=MAX_BYTES).decode("utf-8-sig"))
@@ -68,17 +60,18 @@ def labels_of(paths: Sequence[str], labeller: str) -> list[Label]:
         except ValueError as error:  # NaN and half of a character, too
             problems.append(f"{path} is no JSON ({error}).")
             continue
-        for label_or_problem in _labels(document, path, labeller):
+        for label_or_problem in _labels(document, path):
             if isinstance(label_or_problem, Label):
-                labels.append(label_or_problem)
+                n_labels += 1
+                labels.setdefault(key_of(label_or_problem), label_or_problem)
             else:
                 problems.append(label_or_problem)
     if problems:
         raise UsageError(problems)
-    return labels
+    return [*labels.values()], n_labels - len(labels)
 
 
-def _labels(document: object, path: str, labeller: str) -> Iterator[Label | str]:
+def _labels(document: object, path: str) -> Iterator[Label | str]:
     if not isinstance(document, list):
         yield f"{path} is no list of conversations."
         return
@@ -98,7 +91,7 @@ def _labels(document: object, path: str, labeller: str) -> Iterator[Label | str]
                 yield f"{place}, {author}: {scores}"
                 continue
             yield Label(
-                labeller=labeller,
+                labeller=LABELLER,
                 dialogue=dialogue,
                 author=author,
                 history=messages,

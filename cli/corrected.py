@@ -1,0 +1,62 @@
+"""Tables of figures that are corrected by labels (`compare --labels`)."""
+
+from collections.abc import Iterator, Mapping
+
+from socratic_bench.documents.calibration import CorrectedFigures, Estimated, ThreeWays
+from socratic_bench.types import plural
+
+from .output import plain, say, say_table
+
+WAYS = ("corrected", "labels alone", "as judged")
+
+
+def say_corrected(corrected: CorrectedFigures) -> None:
+    """Print the main difference of each pair, then a table of each pair and of each model."""
+    turns = plural(corrected.n_labels, "turn")
+    for pair in corrected.pairs:
+        main = pair.differences[corrected.main_figure]
+        say("")
+        say(
+            f"{plain(pair.first)} minus {plain(pair.second)}, corrected by labels of {turns}: "
+            f"{plain(corrected.main_figure)} {_format(main.corrected)}"
+        )
+        _say_figures("difference", pair.differences)
+    for model in corrected.models:
+        say("")
+        say(
+            f"{plain(model.name)}: {plural(model.n_labelled, 'label')}, "
+            f"{plural(model.n_labelled_dialogues, 'dialogue')}, "
+            f"{plural(model.n_labelled_scenarios, 'scenario')}"
+        )
+        _say_figures("figure", model.figures)
+    for reason in dict.fromkeys(_reasons(corrected)):
+        say(f"~ {plain(reason)}")
+    if corrected.n_without_probability:
+        n = plural(corrected.n_without_probability, "label")
+        say(f"~ {n} without a probability: not used.")
+
+
+def _say_figures(head: str, figures: Mapping[str, ThreeWays]) -> None:
+    rows = [
+        (plain(name), *map(_format, (ways.corrected, ways.of_labels, ways.as_judged)))
+        for name, ways in figures.items()
+    ]
+    say_table((head, *WAYS), rows, WAYS[1:])
+
+
+def _reasons(corrected: CorrectedFigures) -> Iterator[str]:
+    for figures in (
+        *(pair.differences for pair in corrected.pairs),
+        *(model.figures for model in corrected.models),
+    ):
+        for ways in figures.values():
+            if ways.corrected.reason:
+                yield ways.corrected.reason
+
+
+def _format(estimated: Estimated) -> str:
+    if estimated.value is None:
+        return "?"
+    if estimated.low is None:
+        return f"{estimated.value:.2f} (no interval)"
+    return f"{estimated.value:.2f} ({estimated.low:.2f} to {estimated.high:.2f})"
