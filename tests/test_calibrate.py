@@ -320,8 +320,9 @@ class TestDocument:
             ("scores.form", "two", "line 2: scores.form is 'two': write a number"),
             ("scores.form,history", "2,nobody", "line 2: history is no JSON"),
             ("events.tells", "maybe", "line 2: events.tells is 'maybe': write yes or no"),
+            ("scores.form", "2.3", "line 2: form is 2.3: a score is 0 to 3 in steps of 0.5."),
             ("scores.form,scores.form", "1,3", "line 1: two columns have one name: scores.form"),
-            ("scores.form,,", "5,,", "form 5, out of 0 to 3"),
+            ("scores.form,,", "5,,", "line 2: form is 5: a score is 0 to 3 in steps of 0.5."),
         ],
     )
     def test_what_is_wrong_with_a_cell_is_told_by_its_column(self, tmp_path, columns, cells, said):
@@ -385,7 +386,7 @@ def test_a_killed_calibration_repeats_only_what_was_under_way(folder, calibrated
 def test_without_labels_it_says_where_to_read_on():
     error = run("calibrate").document["error"]
     assert (error["message"], error["hint"]) == (
-        "No labels: give --labels FILE.",
+        "No labels: give --labels FILE or --mrbench FILE.",
         "See docs/calibration.md.",
     )
 
@@ -426,10 +427,12 @@ def test_every_mistake_is_told_at_once(folder):
     path = write_jsonl(
         folder / "wrong.jsonl", [wrong[1], {**rows[0], "scores": {"form": 9}, "labeller": "c"}]
     )
+    message = run("calibrate", "--labels", path, *OFFLINE).document["error"]["message"]
+    for words in ("line 1: 'charm' is no dimension", "line 2: form is 9: a score"):
+        assert words in message, message
+    path = write_jsonl(folder / "unmatched.jsonl", rows)
     found = run("calibrate", "--labels", path, *OFFLINE, "--match", "sings=off_topic")
     message = found.document["error"]["message"]
-    for words in ("'charm'", "form 9, out of 0 to 3"):
-        assert words in message, message
     assert "no event 'tells', which is labelled: say with --match tells=QUANTITY what" in message
     assert "--match names 'sings', which is not labelled." in message
 
@@ -491,6 +494,7 @@ class TestStatus:
             "calibrated_at": calibrated.document["completed_at"],
             "n_labelled": 48,
             "n_dialogues": 12,
+            "weighted_kappa": calibrated.document["dimensions"]["overall_score"]["weighted_kappa"],
             "reasons": [],
         }
         assert self.status(env=environment(RUNNER_CALIBRATION=file)) == found

@@ -320,9 +320,8 @@ UNBOUNDED = {"overhead_ms", "p50", "p90", "p99", "fail_under", "scores", "heuris
 # Limits of means, and of differences, and what they are held to.
 LIMITS = {"low", "high", "minimum"}
 UNBOUNDED_OF = {
-    "sweep": LIMITS,
+    **dict.fromkeys(("run", "curated", "sweep"), LIMITS),
     "comparison": {*LIMITS, "values", "drop"},
-    "correction": LIMITS,
     "sweep_row": {"parts"},  # metrics of any benchmark
     "judgings": {"first", "second", "mean_difference"},  # metrics of any benchmark
     "calibration": {*LIMITS, "label", "judge"},  # points of any rubric

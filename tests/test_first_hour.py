@@ -20,8 +20,8 @@ from socratic_bench.runs.stores import is_mounted
 from tests.command import CLAUDE, OFFLINE, ROOT, assert_valid, begin, environment, run
 
 COMMANDS = (
-    *("run", "resume", "show", "sweep", "compare", "judge", "label", "calibrate", "correct"),
-    *("report", "mrbench", "doctor", "validate", "scenarios", "dataset", "models"),
+    *("run", "resume", "show", "sweep", "compare", "judge", "label", "calibrate"),
+    *("report", "doctor", "validate", "scenarios", "dataset", "models"),
     *("schema", "emulator", "completion"),
 )
 SHELL_WORDS = f'eval "$({sys.executable} -m cli completion %s)"; %s'

@@ -12,8 +12,9 @@ from contextlib import suppress
 import pytest
 
 from socratic_bench.benchmarks.socratic.scenarios.loading import builtin_ids
-from socratic_bench.studies.calibrate.readings import read_runs
+from socratic_bench.errors import Mistakes
 from socratic_bench.studies.calibrate.session import sample_turns
+from socratic_bench.studies.reading import read_runs
 from tests.command import assert_valid, begin, environment, printed, run
 from tests.test_sweep import curated, sweep
 
@@ -246,7 +247,7 @@ class TestDrawing:
         words = ("--scenarios", *SCENARIOS[:2], "--turns", "6", "--seed", "7", "-q", *jury, *other)
         assert sweep("--models", MIXED, *words, folder=tmp_path / "runs").exit_code == 0
         docs = curated(tmp_path / "runs")
-        runs = read_runs([str(tmp_path / "runs")], str)
+        runs = read_runs([str(tmp_path / "runs")], str, Mistakes()).runs
         factors = {True: set(), False: set()}
         for one in (one for seed in range(300) for one in sample_turns(runs, 2, seed=seed)):
             turn = docs[one.run.run_id]["turns"][one.turn.turn]

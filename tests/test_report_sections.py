@@ -38,7 +38,8 @@ def labels_in(folder, path):
             "turn": 0,
             "probability": 0.25,
             "scores": {
-                name: max(0.0, score - 0.5) for name, score in one["turns"][0]["scores"].items()
+                name: max(0.0, round(2 * score) / 2 - 0.5)
+                for name, score in one["turns"][0]["scores"].items()
             },
         }
         for run_id, one in curated(folder).items()

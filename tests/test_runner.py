@@ -162,6 +162,7 @@ class TestJudging:
                 "calibrated_at": None,
                 "n_labelled": None,
                 "n_dialogues": None,
+                "weighted_kappa": None,
                 "reasons": ["no calibration was given"],
             },
         }

@@ -159,11 +159,10 @@ DAMAGED = {
 }
 
 
-@pytest.mark.parametrize("command", ["compare", "report", "show", "correct", "judge"])
+@pytest.mark.parametrize("command", ["compare", "report", "show", "judge"])
 def test_each_command_over_stored_runs_names_file_and_path(command, tmp_path):
     flags = {
         "report": ("--csv", str(tmp_path / "csv")),
-        "correct": ("--labels", str(tmp_path / "none.jsonl")),
         "judge": ("--judge-model", "emulator.judge-v1:0", "--offline"),
     }
     for name, (value, message) in DAMAGED.items():

@@ -19,7 +19,7 @@ WORDS = {
         *("compliance", "compliant", "concession", "discipline", "disposition", "drift"),
         *("fidelity", "filler", "half_life", "insight", "insights", "lapse", "leading", "mrbench"),
         *("open question", "openings", "pressed", "pressure", "purity", "recovery_rate"),
-        *("scenario", "scenarios", "socratic", "stance", "student", "students", "substance"),
+        *("socratic", "stance", "student", "students", "substance"),
         *("tutor", "tutors", "violation", "voice", "voices"),
         *EVENTS,
         *(kind for kind in KINDS if kind != "demand"),  # Bedrock has inference on demand
@@ -32,7 +32,7 @@ WORDS = {
     },
 }
 COMMANDS = {
-    "socratic": ("cli/scenarios.py", "cli/mrbench.py"),
+    "socratic": ("cli/scenarios.py", "socratic_bench/studies/calibrate/mrbench.py"),
     "execution": ("cli/dataset.py",),
 }
 # The benchmarks' own rooms and commands, and what plays models for them.
@@ -47,8 +47,15 @@ ALLOWED = {
     "cli/commands.py": {
         *("dataset", ".dataset"),
         "verify programs of a data set, or make mutations of them",
-        *("mrbench", ".mrbench", "make labels of MRBench's published annotations"),
-        *("scenarios", ".scenarios", "list the built-in scenarios"),
+        *("mrbench", "calibrate --mrbench FILE"),
+    },
+    "cli/calibrate.py": {
+        *("mrbench", "--mrbench", "No labels: give --labels FILE or --mrbench FILE."),
+        "published annotations of MRBench (V1, V2) or BEA 2025, by the rubric mrbench-8",
+    },
+    "socratic_bench/studies/calibrate/calibration.py": {
+        *("mrbench", "socratic_bench.studies.calibrate.mrbench"),
+        " labelled twice in the files of MRBench: the first label counts.",
     },
     "socratic_bench/benchmarks/__init__.py": {
         *("execution", "socratic_bench.benchmarks.execution"),
@@ -62,7 +69,7 @@ ALLOWED = {
     # Keys that every document of these kinds has, null where another benchmark was run.
     "socratic_bench/documents/document.py": {
         *("compliance_rate", "half_life", "insights", "insights_unjudged_reason", "pressure"),
-        *("purity", "scenario", "student", "student_flags", "student_model", "student_prompt"),
+        *("purity", "student", "student_flags", "student_model", "student_prompt"),
         "substance",
     },
     "socratic_bench/settings/core.py": {"socratic"},  # the default of --benchmark

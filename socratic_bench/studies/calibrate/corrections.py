@@ -16,7 +16,7 @@ from socratic_bench.documents.calibration import (
 )
 from socratic_bench.errors import Problem, UsageError, Words
 from socratic_bench.ports.benchmark import Benchmark
-from socratic_bench.statistics.intervals import Clustered, Interval, t_limits, wilson_interval
+from socratic_bench.statistics.intervals import FEWEST, Clustered, Interval, t_limits, wilson_interval
 from socratic_bench.statistics.ppi import (
     FEWEST_CLUSTERS,
     FEWEST_DIALOGUES,
@@ -392,7 +392,7 @@ def _three_ways(figure: _Figure, *data: _Data) -> ThreeWays:
         unknown = Estimated(value=None, reason=NO_VERDICT, **by_judge)
         return ThreeWays(as_judged=unknown, corrected=unknown, of_labels=unknown)
     to_estimated = partial(_to_estimated, figure=figure, is_difference=len(data) > 1)
-    as_judged = to_estimated(judge_estimate(*judged), counts=by_judge)
+    as_judged = to_estimated(judge_estimate(*judged), counts=by_judge, least=FEWEST)
     least = min(data, key=lambda part: part.n_labelled_dialogues)
     if least.n_labelled_dialogues < FEWEST_DIALOGUES:
         reason = (
@@ -411,7 +411,12 @@ def _three_ways(figure: _Figure, *data: _Data) -> ThreeWays:
 
 
 def _to_estimated(
-    estimate: Estimate, *, figure: _Figure, counts: Mapping[str, int], is_difference: bool
+    estimate: Estimate,
+    *,
+    figure: _Figure,
+    counts: Mapping[str, int],
+    is_difference: bool,
+    least: int = FEWEST_CLUSTERS,
 ) -> Estimated:
     """The estimate within the figure's bounds, with its interval or why there is none."""
     low, high = figure.low, figure.high
@@ -420,9 +425,9 @@ def _to_estimated(
     value = min(high, max(low, estimate.value))
     interval: Interval | None = None
     reason = None
-    if estimate.n_clusters < FEWEST_CLUSTERS:
+    if estimate.n_clusters < least:
         scenarios = plural(estimate.n_clusters, "scenario")
-        reason = f"There is no interval of {scenarios}: it takes {FEWEST_CLUSTERS}."
+        reason = f"There is no interval of {scenarios}: it takes {least}."
     elif figure.is_rate and not is_difference and (low < value < high or not estimate.error):
         interval = wilson_interval(
             Clustered(

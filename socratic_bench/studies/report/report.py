@@ -144,7 +144,7 @@ def _calibrated(judges: Sequence[Mapping[str, Any]], *, is_labelled: bool) -> st
         whole = len(fitting) == len(entries)
         return f"calibrated by {_calibrations(fitting)}{'' if whole else share}"
     if is_labelled:
-        return "not calibrated, but corrected by labels below"
+        return "corrected by the labels below"
     if stale := [entry for entry in entries if entry.get("status") == "stale"]:
         reasons = dict.fromkeys(str(reason) for entry in stale for reason in entry["reasons"])
         return f"calibrated otherwise by {_calibrations(stale)}: {'; '.join(reasons)}"
