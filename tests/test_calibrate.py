@@ -109,6 +109,22 @@ class TestScores:
         assert (found["n"], found["n_clusters"]) == (48, 12)
         assert sum(cell["n"] for cell in found["confusion"]) == 48
 
+    def test_dialogues_of_one_scenario_are_one_cluster(self, folder, rows, calibrated):
+        """Twelve dialogues of six scenarios have the intervals of six clusters."""
+        named = [{**row, "scenario": f"s{int(row['dialogue'][1:]) % 6}"} for row in rows]
+        path = write_jsonl(folder / "scenarios.jsonl", named)
+        document = run("calibrate", "--labels", path, *MATCH, *OFFLINE).document
+        assert (document["labels"]["n_dialogues"], document["labels"]["n_scenarios"]) == (12, 6)
+        found = document["dimensions"]["form"]
+        by_scenario = {}
+        for turn in document["turns"]:
+            pair = (turn["judge"]["form"], turn["label"]["form"])
+            by_scenario.setdefault(turn["scenario"], []).append(pair)
+        low, high = left_out(by_scenario, lambda some: fmean(one - other for one, other in some))
+        assert found["n_clusters"] == 6
+        assert (found["bias"]["low"], found["bias"]["high"]) == pytest.approx((low, high), abs=1e-6)
+        assert found["bias"]["low"] != calibrated.document["dimensions"]["form"]["bias"]["low"]
+
     def test_intervals_are_clustered_by_dialogue(self, calibrated):
         by_dialogue = pairs(calibrated.document, "form")
         found = calibrated.document["dimensions"]["form"]
@@ -155,6 +171,25 @@ class TestAnswers:
         assert found["precision"]["value"] == pytest.approx(
             found["confusion"]["both"] / sum(judge for judge, _ in values)
         )
+
+    def test_a_perfect_rate_has_an_interval_and_a_perfect_agreement_has_none(self, folder, rows):
+        """No interval has a width of zero."""
+        path = write_jsonl(folder / "first.jsonl", rows)
+        first = run("calibrate", "--labels", path, *MATCH, *OFFLINE).document
+        seen = {
+            (turn["dialogue"], n): turn["judge"]["answer_disclosed"]
+            for n, turn in enumerate(first["turns"])
+        }
+        same = [
+            {**row, "events": {"answer_disclosed": seen[row["dialogue"], n]}}
+            for n, row in enumerate(row for row in rows if row["labeller"] == "anna")
+        ]
+        path = write_jsonl(folder / "same.jsonl", same)
+        found = run("calibrate", "--labels", path, *OFFLINE).document["events"]["answer_disclosed"]
+        for key in ("precision", "recall", "specificity"):
+            assert found[key]["value"] == found[key]["high"] == 1
+            assert 0.5 < found[key]["low"] < 1
+        assert found["kappa"] == {"value": 1, "low": None, "high": None}
 
     def test_a_score_against_a_bound_has_an_auc(self, calibrated):
         document = calibrated.document
@@ -563,6 +598,34 @@ class TestStatus:
                 assert {row["calibration"] for row in csv.DictReader(file)} == {status}
         missing = run("report", str(tmp_path), *forms, "--calibration", "nowhere").document
         assert "--calibration nowhere cannot be read" in missing["error"]["message"]
+
+    @pytest.mark.parametrize(
+        ("change", "reason"),
+        [
+            (
+                {"dimensions": {}},
+                "the labels are of answer_disclosed, tells, not of the whole score",
+            ),
+            ({"labels": {"n_dialogues": 9}}, "the labels are of 9 dialogues: it takes 10"),
+        ],
+    )
+    def test_labels_of_no_score_or_of_few_dialogues_do_not_calibrate_it(
+        self, file, tmp_path, change, reason
+    ):
+        document = json.loads(Path(file).read_bytes())
+        labels = {**document["labels"], **change.get("labels", {})}
+        kept = tmp_path / "little.json"
+        kept.write_text(json.dumps({**document, **change, "labels": labels}))
+        found = self.status("--calibration", str(kept))
+        assert (found["status"], found["reasons"]) == ("uncalibrated", [reason])
+
+    def test_show_says_by_how_many_labels_and_how_far_it_agrees(self, file, tmp_path, calibrated):
+        words = ("--calibration", file, "--output-dir", str(tmp_path), "-q")
+        run_id = run(*self.RUN, *words).document["run_id"]
+        kappa = calibrated.document["dimensions"]["overall_score"]["weighted_kappa"]["value"]
+        shown = run("show", str(tmp_path / f"curated/runs/{run_id}.json")).stderr
+        shown = " ".join(shown.split())
+        assert f"(calibrated: 48 replies of 12 dialogues, kappa {kappa:.2f})" in shown
 
     def test_the_same_jurors_are_the_same_jury_in_whatever_order(self, file, tmp_path):
         jurors = ["emulator.judge-v1:0", "emulator.judge-bias-5-v1:0"]

@@ -1,4 +1,4 @@
-"""MRBench's published form: annotations become labels, and a judge is held to them."""
+"""`calibrate --mrbench`: published annotations become labels, and a judge is compared with them."""
 
 import json
 from math import ceil
@@ -6,6 +6,7 @@ from statistics import fmean
 
 import pytest
 
+from socratic_bench.studies.calibrate.mrbench import read_annotations
 from tests.command import assert_valid, run
 
 YES, SOME, NO = "Yes", "To some extent", "No"
@@ -57,37 +58,39 @@ def published(n=4, key="anno_llm_responses", kept=tuple(SOLVED)):
     ]
 
 
+def written(path, conversations):
+    path.write_text(json.dumps(conversations))
+    return str(path)
+
+
+def calibrated(path, *words):
+    return run("calibrate", "--mrbench", path, "--offline", "-q", *words)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("mrbench")
 
 
 @pytest.fixture(scope="module")
-def converted(folder):
-    source, file = folder / "mrbench.json", folder / "labels.jsonl"
-    source.write_text(json.dumps(published()))
-    return run("mrbench", str(source), "--file", str(file)), file
+def labels(folder):
+    labels, n_repeated = read_annotations([written(folder / "mrbench.json", published())])
+    assert n_repeated == 0
+    return labels
 
 
-def rows_in(file):
-    return [json.loads(line) for line in file.read_text().splitlines()]
-
-
-def test_each_reply_becomes_a_label(converted):
-    outcome, file = converted
-    assert outcome.exit_code == 0
-    assert_valid("converted_labels", outcome.document)
-    assert (outcome.document["n"], outcome.document["n_dialogues"]) == (12, 4)
-    assert outcome.document["authors"] == ["Asking", "Mistaken", "Telling"]
-    first = rows_in(file)[0]
-    assert_valid("label", first)
-    assert first["history"] == [
-        {"role": "assistant", "text": "What is 3 + 4?"},
-        {"role": "user", "text": "It is 8."},
-        {"role": "assistant", "text": "Is it?"},
+def test_each_reply_becomes_a_label(labels):
+    assert len(labels) == 12
+    assert {label.dialogue for label in labels} == {"c-0", "c-1", "c-2", "c-3"}
+    assert {label.author for label in labels} == {*REPLIES}
+    first = labels[0]
+    assert [(line.role, line.text) for line in first.history] == [
+        ("assistant", "What is 3 + 4?"),
+        ("user", "It is 8."),
+        ("assistant", "Is it?"),
     ]
-    assert (first["prompt"], first["reply"]) == ("I think so: 3 + 5.", REPLIES["Asking"][0])
-    assert first["scores"] == {
+    assert (first.prompt, first.reply) == ("I think so: 3 + 5.", REPLIES["Asking"][0])
+    assert first.scores == {
         "mistake_identification": 2,
         "mistake_location": 1,
         "revealing_of_the_answer": 2,
@@ -99,13 +102,41 @@ def test_each_reply_becomes_a_label(converted):
     }
 
 
-def test_what_is_revealed_is_an_event_too(converted):
-    _, file = converted
-    found = {row["author"]: row for row in rows_in(file)}
-    scores = {who: row["scores"]["revealing_of_the_answer"] for who, row in found.items()}
+def test_what_is_revealed_is_an_event_too(labels):
+    by_author = {label.author: label for label in labels}
+    scores = {who: label.scores["revealing_of_the_answer"] for who, label in by_author.items()}
     assert scores == {"Asking": 2, "Telling": 0, "Mistaken": 1}
-    events = {who: row["events"]["reveals_answer"] for who, row in found.items()}
+    events = {who: label.events["reveals_answer"] for who, label in by_author.items()}
     assert events == {"Asking": False, "Telling": True, "Mistaken": True}
+
+
+def test_of_a_reply_that_is_labelled_twice_the_first_label_counts(folder):
+    """In the second edition a conversation stands twice, with some of its replies the same."""
+    conversations = published(2)
+    again = json.loads(json.dumps(conversations[0]))
+    again["anno_llm_responses"]["Asking"]["annotation"]["Coherence"] = "No"
+    again["anno_llm_responses"]["Telling"]["response"] = "Another reply."
+    path = written(folder / "twice.json", [*conversations, again])
+    outcome = calibrated(path)
+    document = outcome.document
+    assert outcome.exit_code == 0
+    assert_valid("calibration", document)
+    assert (document["labels"]["n"], document["labels"]["n_dialogues"]) == (7, 2)
+    notice = "2 replies are labelled twice in the files of MRBench: the first label counts."
+    assert notice in document["notices"]
+    (asking,) = (
+        turn
+        for turn in document["turns"]
+        if (turn["author"], turn["dialogue"]) == ("Asking", "c-0")
+    )
+    assert asking["label"]["coherence"] == 1
+
+
+def test_the_rubric_is_that_of_mrbench_unless_another_is_named(folder):
+    path = written(folder / "rubric.json", published(1))
+    assert calibrated(path).document["judge"]["rubric"] == "mrbench-8"
+    found = calibrated(path, "--rubric", "socratic-disposition-2")
+    assert found.exit_code == 2
 
 
 def f1(pairs):
@@ -121,11 +152,8 @@ def f1(pairs):
 
 
 def test_the_shared_tasks_metric_stands_beside_its_best(folder):
-    source, file = folder / "bea.json", folder / "bea.jsonl"
-    source.write_text(json.dumps(published(key="tutor_responses", kept=BEA_KEYS)))
-    run("mrbench", str(source), "--file", str(file))
-    words = ("--labels", str(file), "--rubric", "mrbench-8", "--offline", "-q")
-    document = run("calibrate", *words).document
+    path = written(folder / "bea.json", published(key="tutor_responses", kept=BEA_KEYS))
+    document = calibrated(path).document
     assert document["n_judged"] == 12
     assert [*document["dimensions"]] == [name.lower() for name in BEA_KEYS]
     best = {
@@ -145,13 +173,10 @@ def test_the_shared_tasks_metric_stands_beside_its_best(folder):
 
 def test_means_of_a_jury_are_no_classes_of_their_own(folder):
     """One juror says a label more than the other: the mean is between two of the three labels."""
-    source, file = folder / "jury.json", folder / "jury.jsonl"
-    source.write_text(json.dumps(published(key="tutor_responses", kept=BEA_KEYS)))
-    run("mrbench", str(source), "--file", str(file))
+    path = written(folder / "jury.json", published(key="tutor_responses", kept=BEA_KEYS))
     jury = ("emulator.judge-v1:0", "emulator.judge-bias-10-v1:0")
     words = [word for juror in jury for word in ("--judge-model", juror)]
-    words += ["--labels", str(file), "--rubric", "mrbench-8", "--offline", "-q"]
-    document = run("calibrate", *words).document
+    document = calibrated(path, *words).document
     assert any(turn["judge"]["actionability"] % 1 for turn in document["turns"])
     for name, one in document["dimensions"].items():
         pairs = [(turn["judge"][name], turn["label"][name]) for turn in document["turns"]]
@@ -161,21 +186,10 @@ def test_means_of_a_jury_are_no_classes_of_their_own(folder):
 
 
 def test_a_conversation_whose_id_is_0_is_one_of_its_own(folder):
-    source = folder / "zero.json"
     ids = (1, 0, None)
-    rows = [{**one, "conversation_id": id_} for one, id_ in zip(published(3), ids, strict=True)]
-    source.write_text(json.dumps(rows))
-    outcome = run("mrbench", str(source), "--file", str(folder / "zero.jsonl"))
-    assert outcome.document["n_dialogues"] == 3
-
-
-def test_labels_in_lines_are_not_written_where_they_would_be_read_as_csv(folder):
-    source = folder / "mrbench.csv.json"
-    source.write_text(json.dumps(published(1)))
-    found = run("mrbench", str(source), "--file", str(folder / "labels.csv"))
-    assert found.exit_code == 2
-    assert "another ending than .csv" in found.document["error"]["message"]
-    assert not (folder / "labels.csv").exists()
+    rows = [{**row, "conversation_id": id_} for row, id_ in zip(published(3), ids, strict=True)]
+    labels, _ = read_annotations([written(folder / "zero.json", rows)])
+    assert {label.dialogue for label in labels} == {"1", "0", "2"}
 
 
 def test_mistakes_are_told_by_file_conversation_and_reply(folder):
@@ -188,7 +202,7 @@ def test_mistakes_are_told_by_file_conversation_and_reply(folder):
     half = folder / "half.json"
     half.write_text(json.dumps([{**wrong[0], "conversation_id": "\ud800"}]))
     sources = (str(source), str(folder / "none.json"), str(half))
-    found = run("mrbench", *sources, "--file", "x.jsonl")
+    found = run("calibrate", "--mrbench", *sources, "--offline", "-q")
     message = found.document["error"]["message"]
     assert found.exit_code == 2
     for words in (

@@ -1,24 +1,17 @@
-"""Corrected figures, held to what numpy makes of the definitions."""
+"""Corrected figures against numpy and against their definitions."""
 
 import numpy as np
 import pytest
 
-from socratic_bench.statistics.ppi import (
-    Judged,
-    Labelled,
-    Uncorrectable,
-    correct_mean,
-    correct_rate,
-)
-from socratic_bench.studies.calibrate.corrections import Values, three_ways
+from socratic_bench.statistics.ppi import Judged, Labelled, Sample, correct, label_estimate
 
-N_CLUSTERS, N_OF_EACH = 200, 3
+N_CLUSTERS, N_OF_EACH = 120, 3
 
 
-def sampled(n_labelled, noise, seed=5):
-    """Judged turns of 200 dialogues, and labels of all turns of some of them."""
+def sampled(n_labelled, noise, seed=5, shift=0.0):
+    """Judged turns of 120 scenarios, with labels of all turns of some of them."""
     dice = np.random.default_rng(seed)
-    true = dice.normal(6, 1, (N_CLUSTERS, 1)) + dice.normal(0, 1, (N_CLUSTERS, N_OF_EACH))
+    true = shift + dice.normal(6, 1, (N_CLUSTERS, 1)) + dice.normal(0, 1, (N_CLUSTERS, N_OF_EACH))
     judge = true + 0.7 + dice.normal(0, noise, true.shape)
     judged = [Judged(c, value) for c, row in enumerate(judge.tolist()) for value in row]
     labelled = [
@@ -26,80 +19,62 @@ def sampled(n_labelled, noise, seed=5):
         for c in range(n_labelled)
         for t in range(N_OF_EACH)
     ]
-    return judged, labelled, judge, true
+    return Sample(judged, labelled), judge, true
 
 
-def test_lambda_is_1_below_80_labelled_dialogues_and_fitted_from_there_on():
-    assert correct_mean(*sampled(79, 2.0)[:2]).tuning == 1
-    fitted = correct_mean(*sampled(80, 2.0)[:2]).tuning
-    assert 0 < fitted < 1
-    assert correct_mean(*sampled(80, 0.01)[:2]).tuning > 0.5
+def influences(values, n):
+    parts = np.zeros(N_CLUSTERS)
+    parts[:n] = (values[:n] - values[:n].mean()).sum(axis=1) / (n * N_OF_EACH)
+    return parts
 
 
-def test_the_fitted_lambda_has_the_least_error():
-    judged, labelled, judge, true = sampled(100, 1.5)
-    found = correct_mean(judged, labelled)
-    of_label = np.zeros(N_CLUSTERS)
-    of_label[:100] = (true[:100] - true[:100].mean()).sum(axis=1) / (100 * N_OF_EACH)
-    shift = (judge - judge.mean()).sum(axis=1) / judge.size
-    shift[:100] -= (judge[:100] - judge[:100].mean()).sum(axis=1) / (100 * N_OF_EACH)
-    errors = {
-        tuning: np.sqrt(((of_label + tuning * shift) ** 2).sum() * 100 / 99)
-        for tuning in np.linspace(0, 1, 1001)
-    }
-    best = min(errors, key=errors.get)
-    assert found.tuning == pytest.approx(best, abs=0.001)
-    assert found.error == pytest.approx(errors[best], rel=1e-4)
-    mean = true[:100].mean() + found.tuning * (judge.mean() - judge[:100].mean())
-    assert found.value == pytest.approx(mean)
+def shrunken(fixed, moved, freedom):
+    """The lambda of the least error, times 1 - 1 / t², t being its own test."""
+    slope = -(fixed @ moved) / (moved @ moved)
+    rest = fixed + slope * moved
+    squared_t = slope**2 * (moved @ moved) / (rest @ rest / freedom)
+    return min(1.0, max(0.0, slope)) * max(0.0, 1 - 1 / squared_t)
 
 
-def labels_of(table):
-    """Twelve dialogues with the same four counts: (the judge's yes, the label's yes) by number."""
-    return [
-        Labelled(cluster, float(said), float(true))
-        for cluster in range(12)
-        for (said, true), n in table.items()
-        for _ in range(n)
-    ]
+@pytest.mark.parametrize(("n", "noise"), [(12, 0.5), (12, 3.0), (90, 1.5)])
+def test_value_lambda_and_error_are_those_of_the_definition(n, noise):
+    sample, judge, true = sampled(n, noise)
+    fixed = influences(true, n)
+    moved = influences(judge, N_CLUSTERS) - influences(judge, n)
+    tuning = shrunken(fixed, moved, n - 1)
+    others = [shrunken(np.delete(fixed, c), np.delete(moved, c), n - 2) for c in range(N_CLUSTERS)]
+    error = np.sqrt(((fixed + others * moved) ** 2).sum() * n / (n - 1))
+    alone = np.sqrt((fixed**2).sum() * n / (n - 1))
+
+    estimate = correct(sample)
+    assert estimate.tuning == pytest.approx(tuning)
+    value = true[:n].mean() + tuning * (judge.mean() - judge[:n].mean())
+    assert estimate.value == pytest.approx(value)
+    assert estimate.error == pytest.approx(min(error, alone))
+    assert estimate.n_clusters == n
 
 
-GOOD = {(1, 1): 9, (0, 1): 1, (1, 0): 2, (0, 0): 8}
+def test_a_worthless_judge_leaves_what_labels_alone_give():
+    sample, _, _ = sampled(12, 0.0)
+    worthless = [Labelled(t.cluster, (t.cluster * 7) % 5, t.label) for t in sample.labelled]
+    judged = [Judged(t.cluster, (t.cluster * 7) % 5) for t in sample.judged]
+    estimate, alone = correct(Sample(judged, worthless)), label_estimate(worthless)
+    assert estimate.error <= alone.error
+    assert estimate.tuning < 0.3
 
 
-@pytest.mark.parametrize(("rate", "value"), [(0.2, 0.0), (0.55, 0.5), (0.9, 1.0)])
-def test_a_rate_by_sensitivity_and_specificity(rate, value):
-    n_yes = round(100 * rate)
-    judged = [Judged(n % 20, float(n < n_yes)) for n in range(100)]
-    found = correct_rate(judged, labels_of(GOOD))
-    assert found.value == pytest.approx(value)
+def test_a_judge_that_always_says_the_same_has_no_weight():
+    sample, _, _ = sampled(12, 0.0)
+    judged = [Judged(turn.cluster, 5.0) for turn in sample.judged]
+    labelled = [Labelled(turn.cluster, 5.0, turn.label) for turn in sample.labelled]
+    estimate, alone = correct(Sample(judged, labelled)), label_estimate(labelled)
+    assert (estimate.tuning, estimate.value) == (0, alone.value)
+    assert estimate.error == pytest.approx(alone.error)
 
 
-@pytest.mark.parametrize(
-    ("n_yes", "table", "reason"),
-    [
-        (1, GOOD, "not within 0 and 1"),
-        (99, GOOD, "not within 0 and 1"),
-        (50, {(1, 1): 5, (0, 1): 5, (1, 0): 5, (0, 0): 5}, "come to no more than 1"),
-        (50, {(1, 1): 9, (0, 1): 1}, "All labels say yes"),
-        (50, {(1, 0): 1, (0, 0): 9}, "All labels say no"),
-    ],
-)
-def test_what_cannot_be_is_null_with_its_reason(n_yes, table, reason):
-    judged = [Judged(n % 20, float(n < n_yes)) for n in range(100)]
-    labelled = labels_of(table)
-    values = Values(
-        judged=judged, own_labels=labelled, all_labels=labelled, low=0, high=1, is_rate=True
-    )
-    found = three_ways(values).corrected
-    assert (found.value, found.low, found.high) == (None, None, None)
-    assert reason in found.reason
-    raw = correct_rate(judged, labelled)
-    assert isinstance(raw, Uncorrectable) or not 0 <= raw.value <= 1
-
-
-def test_a_mean_beyond_all_labelled_verdicts_is_flagged():
-    judged = [Judged(n % 20, 9.0) for n in range(100)]
-    labelled = [Labelled(n, 3.0 + n % 4, 3.0 + n % 3) for n in range(12)]
-    values = Values(judged=judged, own_labels=labelled, all_labels=labelled, low=0, high=10)
-    assert three_ways(values).corrected.flags == ["outside_labelled_range"]
+def test_a_difference_is_of_the_scenarios_of_both():
+    """Two models that people score alike in each scenario differ by a constant, without error."""
+    (first, *_), (second, *_) = sampled(20, 0.0), sampled(20, 0.0, shift=-1.0)
+    estimate = correct(first, second)
+    assert estimate.value == pytest.approx(1)
+    assert (estimate.error, estimate.n_clusters) == (0, 20)

@@ -10,6 +10,8 @@ from math import fsum, sqrt
 
 from msgspec import Struct
 
+from socratic_bench.statistics.intervals import NO_ERROR
+
 FEWEST_DIALOGUES = 10  # labelled dialogues of a model without which nothing is said of it
 FEWEST_CLUSTERS = 6  # labelled clusters without which a figure has no interval
 Influences = Mapping[Hashable, float]
@@ -165,4 +167,6 @@ def _sum(*parts: tuple[float, Influences]) -> Influences:
 def _estimate(value: float, influences: Influences, n: int) -> Estimate:
     squares = fsum(influence**2 for influence in influences.values())
     error = sqrt(squares * n / (n - 1)) if n > 1 else None
+    if error is not None and error < NO_ERROR:
+        error = 0.0
     return Estimate(value=value, error=error, n_clusters=n)

@@ -16,7 +16,13 @@ from socratic_bench.documents.calibration import (
 )
 from socratic_bench.errors import Problem, UsageError, Words
 from socratic_bench.ports.benchmark import Benchmark
-from socratic_bench.statistics.intervals import FEWEST, Clustered, Interval, t_limits, wilson_interval
+from socratic_bench.statistics.intervals import (
+    FEWEST,
+    Clustered,
+    Interval,
+    t_limits,
+    wilson_interval,
+)
 from socratic_bench.statistics.ppi import (
     FEWEST_CLUSTERS,
     FEWEST_DIALOGUES,
@@ -247,11 +253,13 @@ def _time_figures(
     turns: Mapping[Place, LabelledTurn],
     rubric: Rubric,
 ) -> Iterator[_Figure]:
-    """The primary metric, if scores decide it and some dialogue is labelled whole. Such a dialogue
-    counts as drawn if its turns have one probability.
+    """The time until an event by which models are compared, if scores decide it and some dialogue
+    is labelled whole. Such a dialogue counts as drawn if its turns have one probability.
     """
-    name, times_of = benchmark.primary_metric, benchmark.parts.times
-    if times_of is None:
+    times_of = benchmark.parts.times
+    times = [metric.name for metric in benchmark.metrics if metric.censored_by]
+    name = next((name for name in benchmark.compared_metrics if name in times), None)
+    if times_of is None or name is None:
         return
 
     def values(run: RunRow) -> Sequence[_Value]:
