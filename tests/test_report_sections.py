@@ -96,7 +96,7 @@ def test_figures_by_labels_stand_beside_those_of_judges(folder, page):
     assert row[3] == "–"  # noqa: RUF001 -- not known
     assert row[5]
     text = unescape(page.text)
-    assert "calibrated" in text
+    assert "corrected by the labels below" in text
     assert "not calibrated" not in text
 
 
