@@ -193,6 +193,18 @@ def test_a_killed_judging_repeats_only_what_was_under_way(kept, again, tmp_path)
     assert all(path.read_bytes() == body for path, body in finished.items())
 
 
+def test_closing_verdicts_that_cannot_be_used_are_not_asked_again(endpoint, kept, tmp_path):
+    folder = tmp_path / "kept"
+    shutil.copytree(kept[0], folder, ignore=shutil.ignore_patterns("judgings"))
+    faults = ("prose_verdict:role=judge",)
+    first, requests = judge(endpoint, str(folder), "--judge-model", PLAIN, faults=faults)
+    again, repeated = judge(endpoint, str(folder), "--judge-model", PLAIN, faults=faults)
+
+    assert requests
+    assert repeated == []
+    assert again.document == first.document
+
+
 def test_another_rubric_keeps_the_judge(endpoint, kept):
     words = (kept[0], "--judge-model", PLAIN, "--rubric", PLAIN_RUBRIC)
     outcome, _ = judge(endpoint, *words)

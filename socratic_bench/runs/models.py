@@ -50,7 +50,10 @@ class RunModels:
             rubric=rubric,
             seed=config.seed or 0,
             now=self._run.clock,
-            n_answered=self._replay_log.n_closing_answers,
+            # A judging that is repeated keeps its closing verdict, usable or not.
+            n_answered=(lambda _: 0)
+            if self._run.plan.is_rejudged
+            else self._replay_log.n_closing_answers,
         )
         return jury_of(
             config,
