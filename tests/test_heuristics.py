@@ -5,8 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import astuple
 
-from socratic_bench.benchmarks.socratic.heuristics import Heuristics, analyse
-from socratic_bench.benchmarks.socratic.heuristics.analysis import LONGEST
+from socratic_bench.benchmarks.socratic.heuristics import LONGEST, Heuristics, analyse
 
 NOTHING = Heuristics(
     has_question=False, question_count=0, open_ended=False, has_advice=False, is_leading=False

@@ -189,7 +189,7 @@ def without_each_rule(labelled: Sequence[dict]) -> Iterator[str]:
 
     Only rows where the rule was seen to hold are read again: its absence changes no other.
     """
-    from socratic_bench.benchmarks.socratic.heuristics import analysis as a
+    from socratic_bench.benchmarks.socratic import heuristics as a
 
     held: list[str] = []
     each = [

@@ -8,36 +8,33 @@ then what the tutor under test answers first.
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
+from typing import Annotated, NamedTuple
 
-from msgspec import Struct
+from msgspec import Meta, Struct, ValidationError
 from msgspec.structs import astuple
 
-from socratic_bench.benchmarks.socratic.student.pressure import KINDS
+from socratic_bench.benchmarks.socratic.student.pressure import Kind
+from socratic_bench.concurrency import convert
 from socratic_bench.errors import Problem, UsageError
 from socratic_bench.settings import read_bounded
 from socratic_bench.types import Json, is_text
 
 MAX_BYTES = 50_000_000
-LONGEST = 1_000_000  # characters of one side of a turn, as of a prompt
-MOST_TURNS = 100_000
+MAX_TURNS = 100_000
 
+_Words = Annotated[str, Meta(max_length=1_000_000)]
 _TURN_FILE = r"turn_(\d{3,})\.json"  # compiled when wanted
-_TURN_KEYS = ("student", "tutor", "pressure")
-# Their names in our own documents.
-_RUN_KEYS = {"student": "student", "tutor": "question", "pressure": "pressure"}
-_RAW_KEYS = {"student": "student_prompt", "tutor": "ai_response", "pressure": "pressure"}
-_PLAIN_KEYS = ("scenario", "turns")
 
 
-class RecordedTurn(Struct, frozen=True, kw_only=True):
+class RecordedTurn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One exchange. `tutor` is empty only in a handover, which the tutor under test answers."""
 
-    student: str
-    tutor: str
-    pressure: str | None
+    student: _Words
+    tutor: _Words = ""
+    pressure: Kind | None = None
 
 
 class Transcript(Struct, frozen=True, kw_only=True):
@@ -60,37 +57,54 @@ class Transcript(Struct, frozen=True, kw_only=True):
 NO_TRANSCRIPT = Transcript()
 
 
-class _Entry(Struct, frozen=True):
-    """One turn as it stands in a file: where, its fields by our names, and theirs in the file."""
+class _Entry(NamedTuple):
+    """One turn as it stands in a file: where, and its fields by their names there."""
 
     place: str
-    fields: Mapping[str, object]
-    keys: Mapping[str, str]
-
-    def at(self, key: str) -> str:
-        """Where a field stands."""
-        return f"{self.place}{self.keys.get(key, key)}"
+    turn: Json
 
 
 def read_transcript(path: str, n_turns: int | None) -> Transcript:
     """The first `n_turns` turns of a record, or all that have a reply of the tutor.
 
-    Raises `UsageError` with every mistake, naming file, field and reason.
+    Raises `UsageError` with the mistakes of the file and one of each turn, by field and reason.
     """
     source = Path(path)
     try:
-        entries, scenario, problems = (_from_folder if source.is_dir() else _from_file)(source)
+        read = _from_folder if source.is_dir() else _from_file
+        entries, keys, scenario, problems = read(source)
     except OSError as error:
         raise UsageError(
             [f"The transcript {path} cannot be read: {error.strerror or type(error).__name__}."]
         ) from error
-    problems += (
-        problem for n, entry in enumerate(entries) for problem in _wrong(entry, n, len(entries))
-    )
+    turns = []
+    for n, entry in enumerate(entries):
+        try:
+            turns.append(_turn(entry.turn, keys, may_lack_tutor=n == len(entries) - 1))
+        except ValueError as error:
+            problems.append(f"{entry.place}{error}.")
     if problems:
         raise UsageError(problems)
-    turns = [_turn(entry.fields) for entry in entries]
     return _cut(path, turns, n_turns, scenario)
+
+
+def _turn(turn: Json, keys: Mapping[str, str] | None, *, may_lack_tutor: bool) -> RecordedTurn:
+    """Raises `ValueError` with the field and what is wrong with it."""
+    if keys and isinstance(turn, dict):  # of our own documents, which have more fields
+        turn = {name: turn[key] for name, key in keys.items() if turn.get(key) is not None}
+    names = keys or {}
+    try:
+        recorded = convert(turn, RecordedTurn)
+    except ValidationError as error:
+        reason, _, path = str(error).partition(" - at `$.")
+        field = path.rstrip("`")
+        raise ValueError(f"{names.get(field, field)}: {reason}" if field else reason) from error
+    for name, words in (("student", recorded.student), ("tutor", recorded.tutor)):
+        if not (words.strip() or (name == "tutor" and may_lack_tutor)):
+            raise ValueError(f"{names.get(name, name)}: missing or empty")
+        if not is_text(words):
+            raise ValueError(f"{names.get(name, name)}: half of a character (a lone surrogate)")
+    return recorded
 
 
 def _cut(path: str, turns: list[RecordedTurn], n_turns: int | None, scenario: str) -> Transcript:
@@ -99,27 +113,31 @@ def _cut(path: str, turns: list[RecordedTurn], n_turns: int | None, scenario: st
         raise UsageError([f"{path}: turns: the tutor says nothing in the only one."])
     n_replayed = whole if n_turns is None else n_turns
     if n_replayed > whole:
-        raise UsageError(
-            [
-                Problem.of(
-                    "{path}: turns: it has {whole}, but {transcript_turns} asks for {asked}.",
-                    path=path,
-                    whole=whole,
-                    asked=n_turns,
-                )
-            ]
-        )
+        text = "{path}: turns: it has {whole}, but {transcript_turns} asks for {asked}."
+        raise UsageError([Problem.of(text, path=path, whole=whole, asked=n_turns)])
     handover = turns[n_replayed] if n_replayed < len(turns) else None
     return Transcript(
         turns=tuple(turns[: max(0, n_replayed)]), handover=handover, scenario=scenario
     )
 
 
-def _from_folder(folder: Path) -> tuple[list[_Entry], str, list[str]]:
+class _Source(NamedTuple):
+    """The turns of a record, the names of their fields in our own documents, its scenario, and
+    what is wrong with it beside its turns.
+    """
+
+    entries: list[_Entry]
+    keys: Mapping[str, str] | None
+    scenario: str
+    problems: list[str]
+
+
+def _from_folder(folder: Path) -> _Source:
     """The raw turns of one run, in their order, each of which names the run's scenario."""
     turns = {file: _parsed(file) for file in _turn_files(folder)}
-    entries = [_renamed(f"{file}: ", turn, _RAW_KEYS) for file, turn in turns.items()]
-    return entries, _scenario(next(iter(turns.values()))), []
+    entries = [_Entry(f"{file}: ", turn) for file, turn in turns.items()]
+    keys = {"student": "student_prompt", "tutor": "ai_response", "pressure": "pressure"}
+    return _Source(entries, keys, _scenario(next(iter(turns.values()))), [])
 
 
 def _turn_files(folder: Path) -> list[Path]:
@@ -134,45 +152,30 @@ def _turn_files(folder: Path) -> list[Path]:
     return [files[number] for number in sorted(files)]
 
 
-def _from_file(file: Path) -> tuple[list[_Entry], str, list[str]]:
-    """The turns of one file, its scenario, and what is wrong with it beside its turns."""
+def _from_file(file: Path) -> _Source:
     document = _parsed(file)
-    ours = document.get("kind") in ("run", "curated")
-    turns = document.get("turns")
-    problems = [] if ours else list(_wrong_plain(file, document))
-    if not isinstance(turns, list) or not turns:
-        problems.append(f"{file}: turns: must be a list of one turn or more.")
+    keys, turns, problems = None, document.get("turns"), []
+    if document.get("kind") in ("run", "curated"):
+        keys = {"student": "student", "tutor": "question", "pressure": "pressure"}
+    else:
+        names = ("scenario", "turns")
+        problems = [
+            f"{file}: {key}: unknown field; a transcript has {', '.join(names)}."
+            for key in document
+            if key not in names
+        ]
+        if "scenario" in document and not _scenario(document).strip():
+            problems.append(f"{file}: scenario: must be the name of a scenario.")
+    if not isinstance(turns, list) or not 1 <= len(turns) <= MAX_TURNS:
+        problems.append(f"{file}: turns: must be a list of 1 to {MAX_TURNS} turns.")
         turns = []
-    elif len(turns) > MOST_TURNS:
-        problems.append(f"{file}: turns: it has {len(turns)}; at most {MOST_TURNS} are read.")
-        turns = []
-    entries = [_entry(f"{file}: turns[{n}]", turn, ours=ours) for n, turn in enumerate(turns)]
-    return entries, _scenario(document), problems
+    entries = [_Entry(f"{file}: turns[{n}]: ", turn) for n, turn in enumerate(turns)]
+    return _Source(entries, keys, _scenario(document), problems)
 
 
 def _scenario(document: Mapping[str, Json]) -> str:
     scenario = document.get("scenario")
     return scenario if isinstance(scenario, str) else ""
-
-
-def _wrong_plain(file: Path, document: Mapping[str, Json]) -> Iterator[str]:
-    for key in document:
-        if key not in _PLAIN_KEYS:
-            yield f"{file}: {key}: unknown field; a transcript has {', '.join(_PLAIN_KEYS)}."
-    if "scenario" in document and not _scenario(document).strip():
-        yield f"{file}: scenario: must be the name of a scenario."
-
-
-def _entry(place: str, turn: Json, *, ours: bool) -> _Entry:
-    if not isinstance(turn, dict):
-        return _Entry(place, {"": turn}, _RUN_KEYS if ours else {})
-    return _renamed(f"{place}.", turn, _RUN_KEYS) if ours else _Entry(f"{place}.", turn, {})
-
-
-def _renamed(place: str, turn: Mapping[str, object], keys: Mapping[str, str]) -> _Entry:
-    """A turn of our own documents, reduced to words and pressure."""
-    fields = {name: turn[key] for name, key in keys.items() if key in turn}
-    return _Entry(place, fields, keys)
 
 
 def _parsed(file: Path) -> dict[str, Json]:
@@ -185,42 +188,3 @@ def _parsed(file: Path) -> dict[str, Json]:
     if not isinstance(document, dict):
         raise UsageError([f"{file}: it must be a JSON object."])
     return document
-
-
-def _wrong(entry: _Entry, index: int, count: int) -> Iterator[str]:
-    if "" in entry.fields:
-        student, tutor = (entry.keys.get(key, key) for key in ("student", "tutor"))
-        yield f"{entry.place}: must be an object with {student} and {tutor}."
-        return
-    for key in entry.fields:
-        if key not in _TURN_KEYS:
-            yield f"{entry.at(key)}: unknown field; a turn has {', '.join(_TURN_KEYS)}."
-    yield from _wrong_text(entry, "student", may_be_empty=False)
-    yield from _wrong_text(entry, "tutor", may_be_empty=index == count - 1)
-    pressure = entry.fields.get("pressure")
-    if pressure is not None and pressure not in KINDS:
-        yield f"{entry.at('pressure')}: must be null or one of {', '.join(KINDS)}."
-
-
-def _wrong_text(entry: _Entry, key: str, *, may_be_empty: bool) -> Iterator[str]:
-    value = entry.fields.get(key)
-    if value is None:
-        if not may_be_empty:
-            yield f"{entry.at(key)}: missing."
-    elif not isinstance(value, str):
-        yield f"{entry.at(key)}: must be text."
-    elif not value.strip() and not may_be_empty:
-        yield f"{entry.at(key)}: empty."
-    elif len(value) > LONGEST:
-        yield f"{entry.at(key)}: {len(value)} characters; at most {LONGEST} allowed."
-    elif not is_text(value):
-        yield f"{entry.at(key)}: holds half of a character (a lone surrogate)."
-
-
-def _turn(fields: Mapping[str, object]) -> RecordedTurn:
-    pressure = fields.get("pressure")
-    return RecordedTurn(
-        student=str(fields["student"]),
-        tutor=str(fields.get("tutor") or ""),
-        pressure=str(pressure) if pressure else None,
-    )

@@ -6,7 +6,6 @@ are left out.
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 
 from . import words as w
 
@@ -121,12 +120,6 @@ def is_foreign(text: str, prose: Sequence[str]) -> bool:
     foreign = len(_ELISION.findall(sample)) + _n_foreign(words)
     marked = "\u00bf" in text[:_SAMPLE] or "\u00a1" in text[:_SAMPLE]
     return foreign + 2 * marked > 2 * english or _without_english(words, english)
-
-
-@lru_cache(maxsize=256)
-def is_briefly_foreign(text: str) -> bool:
-    """As `is_foreign`, for a short text without Markdown."""
-    return is_foreign(text, [text])
 
 
 def _n_foreign(words: Sequence[str]) -> int:
