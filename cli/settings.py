@@ -32,7 +32,6 @@ class Options(Struct, frozen=True, kw_only=True):
             None,
             "print what the run would take, and call no model",
             "print [what the run would take](cost.md#a-dry-run), and call no model",
-            after="prices",
         ),
     ] = False
     resume_from: Annotated[
@@ -43,7 +42,6 @@ class Options(Struct, frozen=True, kw_only=True):
             "go on with a partial document; - reads standard input",
             "[go on](resume.md) with the document of a run that was cut short; `-` reads standard "
             "input",
-            after="resume",
         ),
     ] = None
     pretty: Annotated[bool, Setting("output", None, "indent the document")] = False

@@ -20,8 +20,7 @@ GROUPS = ("sweep", "dialogue", "settings of the model under test", "judging", "s
 class Switch(Struct, frozen=True):
     """A flag without a field of its own, which changes the value of another's.
 
-    `{default}` in `text` stands for `default_words`. `metavar` is `None` if it takes no word. It is
-    listed after the other flag if `comes_after`, before it otherwise.
+    `{default}` in `text` stands for `default_words`. `metavar` is `None` if it takes no word.
     """
 
     name: str
@@ -29,7 +28,6 @@ class Switch(Struct, frozen=True):
     text: str
     meaning: str = ""
     default_words: str = "off"
-    comes_after: bool = False
     choices: tuple[str, ...] = ()
 
 
@@ -47,7 +45,6 @@ class Setting(Struct, frozen=True):
         flag: its flag, without dashes, where that is not the field's name.
         short: a letter that stands for the flag.
         offers: words that help and completion offer, where its type does not tell them.
-        after: the flag that it is listed after; else it follows the one declared before it.
         variables: environment variables that give it; the first one that is set counts.
         low, high: bounds, both included; for a repeatable setting, of the number of its words.
         form: the form of a word, such as `KEY=VALUE`, for the message where `parse` fails.
@@ -73,7 +70,6 @@ class Setting(Struct, frozen=True):
     flag: str = ""
     short: str = ""
     offers: Callable[[], Sequence[str]] = tuple
-    after: str = ""
     variables: tuple[str, ...] = ()
     low: float | None = None
     high: float | None = None

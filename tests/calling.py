@@ -12,9 +12,8 @@ from typing import Any
 from socratic_bench.models.bedrock.capabilities import Options
 from socratic_bench.models.bedrock.provider import BedrockProvider, Connection
 from socratic_bench.models.bedrock.session import Endpoint
-from socratic_bench.models.call import RETRY_WINDOW_S, CalledModel
+from socratic_bench.models.call import RETRY_WINDOW_S, CallContext, CalledModel, CallServices
 from socratic_bench.models.cancel import CancelToken, wait_for_first
-from socratic_bench.models.context import CallContext, CallServices
 from socratic_bench.models.prompt_cache import PromptCacheGate
 from socratic_bench.models.rate_limiter import RateLimiter
 from socratic_bench.ports.provider import Provider

@@ -12,8 +12,7 @@ from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.errors import ModelError
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.models.bedrock.errors import ERROR_KINDS, error_kind
-from socratic_bench.models.bedrock.hints import Listing, better_hint
-from socratic_bench.models.bedrock.provider import Connection
+from socratic_bench.models.bedrock.provider import Connection, Listing, better_hint
 from socratic_bench.models.bedrock.session import Endpoint, new_session
 from socratic_bench.types import CallKey, Message, Request
 from tests.calling import Around

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from socratic_bench.catalogue.price_file import load_prices
 from socratic_bench.catalogue.prices import PricingTier, builtin_prices
-from socratic_bench.catalogue.token_bounds import most_input_tokens
+from socratic_bench.catalogue.tokens import most_input_tokens
 from socratic_bench.documents.cost import Billing, CostEntry
 from socratic_bench.documents.usage import RoleUsage
 from socratic_bench.errors import InternalError, Stopped

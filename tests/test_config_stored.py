@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from socratic_bench import Gate, RunConfig, UsageError
 from socratic_bench.benchmarks.socratic.benchmark import BENCHMARK
 from socratic_bench.generation import Guardrail
-from socratic_bench.journal import Identity
+from socratic_bench.journal.identity import Identity
 from socratic_bench.ports.benchmark import Sample
 from socratic_bench.settings import continued, from_stored, to_stored
 from tests.test_contract import FROZEN

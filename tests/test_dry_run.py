@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from socratic_bench import RunConfig
 from socratic_bench.benchmarks.socratic.benchmark import BENCHMARK
 from socratic_bench.benchmarks.socratic.episode import expected_reply
-from socratic_bench.catalogue.cache_pricing import PrefixCache, PromptBlock
+from socratic_bench.catalogue.tokens import PrefixCache, PromptBlock
 from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.errors import ENDINGS
 from socratic_bench.runs.dry_run_models import expected_verdict

@@ -26,7 +26,7 @@ ABOUT = {"Setting", "_setting", "Switch", "doc"}
 HELP = re.compile(r"socratic-runner( [a-z]+)? --help")
 # Where else a flag may be named, and why.
 FLAGS = {
-    ("socratic_bench/models/bedrock/hints.py", "--profile"): "of the aws command",
+    ("socratic_bench/models/bedrock/provider.py", "--profile"): "of the aws command",
     ("socratic_bench/storage/s3.py", "--region"): "of the aws command",
     # The command that started the endpoint is not there when it answers.
     ("socratic_bench/emulator/service.py", "--allowed-host"): "an answer to another program",

@@ -22,8 +22,7 @@ from socratic_bench.catalogue.models import Capabilities
 from socratic_bench.emulator.dialogue import read_dialogue
 from socratic_bench.emulator.models.tutor import tutor_reply
 from socratic_bench.emulator.simulation import answer as emulated
-from socratic_bench.judging.closing import conclude
-from socratic_bench.judging.judge import Judge
+from socratic_bench.judging.judge import Judge, conclude
 from socratic_bench.models.bedrock.converse import read_message
 from socratic_bench.models.bedrock.request import converse_arguments
 from socratic_bench.runs import earlier_config, prepare

@@ -16,7 +16,7 @@ from socratic_bench.documents.journal import (
     StoredCompletion,
 )
 from socratic_bench.errors import UsageError
-from socratic_bench.journal import ReplayLog
+from socratic_bench.journal.replay import ReplayLog
 from socratic_bench.storage.folder_journal import FolderJournals
 from socratic_bench.types import (
     Attempt,

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from socratic_bench import CancelToken, Gate, RunConfig, RunResult, UsageError, run
 from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.generation import GenerateConfig
-from socratic_bench.journal import ReplayLog
+from socratic_bench.journal.replay import ReplayLog
 from socratic_bench.ports.benchmark import ClosingQuestion, EpisodeContext, EpisodeResult
 from socratic_bench.runs import prepare
 from socratic_bench.runs.context import Listener

@@ -24,7 +24,7 @@ from socratic_bench.catalogue.prices import (
     dearest_usd,
     price,
 )
-from socratic_bench.catalogue.token_bounds import most_input_tokens
+from socratic_bench.catalogue.tokens import most_input_tokens
 from socratic_bench.documents.cost import billed_tier
 from socratic_bench.errors import UsageError
 from socratic_bench.generation import GenerateConfig

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from socratic_bench.catalogue.cache_pricing import PromptBlock
+from socratic_bench.catalogue.tokens import PromptBlock
 from socratic_bench.emulator.runtime import Throttle
 from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.generation import GenerateConfig

@@ -13,7 +13,7 @@ from socratic_bench.benchmarks.socratic.scenarios.scenario import FAMILIES
 from socratic_bench.benchmarks.socratic.settings import Settings as SocraticSettings
 from socratic_bench.errors import Problem
 from socratic_bench.generation import GenerateConfig
-from socratic_bench.journal.codec import request_sha256
+from socratic_bench.journal.log import request_sha256
 from socratic_bench.runs import prepare
 from socratic_bench.setting import GROUPS, Setting
 from socratic_bench.settings import (
@@ -31,7 +31,7 @@ from tests.command import OFFLINE, ROOT, run
 
 Answers = Annotated[
     str | None,
-    Setting("dialogue", "FILE", "right answers", after="prompt", variables=("RUNNER_ANSWERS",)),
+    Setting("dialogue", "FILE", "right answers", variables=("RUNNER_ANSWERS",)),
 ]
 
 
@@ -79,7 +79,7 @@ def test_a_benchmark_may_have_a_group_of_its_name_after_all_others():
     groups = [*dict.fromkeys(one.group for one in listed((compose("One", {"exact": OfItsOwn}),)))]
 
     assert groups == [*(name for name in GROUPS if name != "sweep"), "exact"]
-    with pytest.raises(KeyError):
+    with pytest.raises(ValueError, match="not in tuple"):
         listed((compose("One", {"other": OfItsOwn}),))
 
 

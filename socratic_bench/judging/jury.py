@@ -11,8 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from socratic_bench.errors import ModelError
-from socratic_bench.judging.closing import conclude
-from socratic_bench.judging.judge import Judge, unanswered
+from socratic_bench.judging.judge import Judge, conclude, unanswered
 from socratic_bench.ports.benchmark import ClosingQuestion, JudgeInput
 from socratic_bench.ports.provider import Model
 from socratic_bench.settings import CoreConfig

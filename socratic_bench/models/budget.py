@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from socratic_bench.catalogue.prices import ModelPrices, PriceTable, PricingTier, dearest_usd
-from socratic_bench.catalogue.token_bounds import most_input_tokens
+from socratic_bench.catalogue.tokens import most_input_tokens
 from socratic_bench.concurrency import start_thread
 from socratic_bench.documents.cost import attempt_usd, billed_tier, call_cost
 from socratic_bench.errors import ArtifactError, Problem, Stopped

@@ -1,8 +1,8 @@
 """One call to a model, from the request to its recorded answer: `_Call` has its steps in order."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import datetime
 from functools import partial
 from typing import NoReturn
@@ -10,12 +10,15 @@ from typing import NoReturn
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
-from socratic_bench.catalogue.token_bounds import most_input_tokens
-from socratic_bench.concurrency import start_thread
-from socratic_bench.errors import InternalError, ModelError
-from socratic_bench.journal.codec import completion_of, request_sha256, stored_json
-from socratic_bench.models.call_errors import describe, kind_of
-from socratic_bench.models.context import CallContext, CallServices
+from socratic_bench.catalogue.tokens import most_input_tokens
+from socratic_bench.concurrency import ConnectionLimit, start_thread
+from socratic_bench.errors import BenchError, InternalError, ModelError, Problem, Stopped, Words
+from socratic_bench.generation import chosen_settings, setting_text
+from socratic_bench.journal.log import completion_of, request_sha256, stored_json
+from socratic_bench.journal.replay import ReplayLog
+from socratic_bench.models.adaptive_rate import RateNarrowed
+from socratic_bench.models.budget import Budget, SpendingLimit
+from socratic_bench.models.cancel import CancelToken
 from socratic_bench.models.events import (
     AttemptBegan,
     AttemptFailed,
@@ -23,19 +26,69 @@ from socratic_bench.models.events import (
     CallBegan,
     CallEvent,
     CallFailed,
+    CallListener,
     CallReplayed,
     CallRetries,
     CallWaits,
     WaitCause,
 )
+from socratic_bench.models.prompt_cache import PromptCacheGate
 from socratic_bench.models.rate_limiter import RateLimiter, Slot
-from socratic_bench.ports.provider import Answer, AnswerTimeoutError, ErrorKind, Provider
-from socratic_bench.types import Attempt, CallKey, Completion, Request
+from socratic_bench.ports.provider import (
+    INVALID_REQUEST,
+    Answer,
+    AnswerTimeoutError,
+    ErrorKind,
+    Provider,
+    common_kind,
+)
+from socratic_bench.retrying import RetryPolicy
+from socratic_bench.types import Attempt, CallKey, Completion, Request, Role
 
 RUN_ENDED = "run_ended"  # the error of a request whose answer nobody waited for any more
 RETRY_WINDOW_S = 900.0
 # Added to a request's time, so that the provider's own timeouts, which tell more, come first.
 GRACE_S = 1.0
+METADATA = "request_metadata"
+
+
+class CallServices(Struct, frozen=True, kw_only=True):
+    """What calls to one provider share.
+
+    Attributes:
+        provider: connects to the provider where that is yet to be done.
+        rate_limiter: the limiter of a model.
+        cache_gate: lets one request write a shared prefix before others read it.
+        spending: the limit of all runs together, if there is one.
+        connections: bounds how many requests are under way.
+        on_narrowed: hears of throttling that slows a model down.
+    """
+
+    provider: Callable[[], Provider]
+    rate_limiter: Callable[[str], RateLimiter]
+    cache_gate: PromptCacheGate
+    spending: SpendingLimit | None = None
+    connections: ConnectionLimit | None = None
+    on_narrowed: Callable[[RateNarrowed], None] | None = None
+
+
+class CallContext(Struct, frozen=True, kw_only=True):
+    """What a call needs from its run.
+
+    `listeners` hear of it in their order. `tested` is the role whom the settings of a call are for;
+    `has_metadata` tells whether requests carry some of the user's.
+    """
+
+    now: Callable[[], datetime]
+    cancel_token: CancelToken
+    retry_policy: RetryPolicy
+    timeout_s: float
+    notice: Callable[[str], None]
+    listeners: tuple[CallListener, ...] = ()
+    replay_log: ReplayLog | None = None
+    cost_limit: Budget | None = None
+    tested: Role = ""
+    has_metadata: bool = False
 
 
 class CalledModel(Struct, frozen=True):
@@ -297,3 +350,72 @@ class _Call(Struct):
         event = kind(key=self.key, model_id=self.model_id, **facts)
         for listener in self.context.listeners:
             listener(event)
+
+
+def kind_of(error: Exception, provider: Provider, model_id: str) -> ErrorKind | None:
+    """The kind of a request's error; `None` for a defect."""
+    with suppress(Exception):  # of two defects the first one is reported
+        return provider.error_kind(error) or common_kind(error, model_id)
+    return None
+
+
+def describe(
+    error: Exception,
+    kind: ErrorKind | None,
+    request: Request,
+    cancel_token: CancelToken,
+    *,
+    is_tested: bool,
+    has_metadata: bool,
+) -> BenchError:
+    """The error of a call with a better hint, and the setting that is refused, where there are any.
+
+    `is_tested`: the call was to the model under test. `has_metadata`: see `CallContext`.
+    """
+    if error is cancel_token.error and isinstance(error, BenchError):
+        return Stopped.of(error)  # the run's is one object for all calls
+    if not isinstance(error, BenchError):
+        return InternalError.of(error)
+    if not (isinstance(error, ModelError) and kind):
+        return error
+    if hint := _looked_up_hint(kind, cancel_token):
+        error.hint = hint
+    return explained(error, kind.refused, request, is_tested=is_tested, metadata=has_metadata)
+
+
+def explained(
+    error: ModelError, refused: str | None, request: Request, *, is_tested: bool, metadata: bool
+) -> ModelError:
+    """The error by the setting that was refused; the same error if it was none.
+
+    Where the service does not tell what it refuses, the hint names the settings that it may be,
+    `metadata` among them. `is_tested`: the request is to the model under test, whom settings of the
+    user's are for.
+    """
+    requested = chosen_settings(request.config) if is_tested else []
+    if refused and (refused in (METADATA, *requested) or (is_tested and refused == "max_tokens")):
+        name = setting_text(refused)
+        return ModelError(
+            Problem.of(f"The model refuses {name}. {{why}}", why=error.message),
+            code="refused_setting",
+            end_reason="refused_request",
+            hint=Problem.of(
+                f"Leave out {name}, give it another value, or test a model that takes it."
+            ),
+        )
+    # With both samplings it is one of the others.
+    optional = [setting_text(name) for name in requested if name != "both_samplings"]
+    optional += [setting_text(METADATA)] if metadata else []
+    if error.code == INVALID_REQUEST and optional:
+        may_be = " or ".join(optional)
+        error.hints = (*error.hints, Problem.of(f"Of your settings it may be {may_be}."))
+    return error
+
+
+def _looked_up_hint(kind: ErrorKind, cancel_token: CancelToken) -> Words | None:
+    """What the provider can find out about the error by another request."""
+    if kind.look_up is None:
+        return None
+    with suppress(BenchError):
+        return cancel_token.result(start_thread(kind.look_up))
+    return None

@@ -13,7 +13,8 @@ from msgspec import Struct
 from socratic_bench.documents.journal import FailedAttemptEntry
 from socratic_bench.documents.usage import RoleUsage
 from socratic_bench.errors import BenchError, ModelError
-from socratic_bench.journal import Log, ReplayLog
+from socratic_bench.journal.log import Log
+from socratic_bench.journal.replay import ReplayLog
 from socratic_bench.ports.provider import ErrorKind
 from socratic_bench.turns import without_words
 from socratic_bench.types import JUDGE, Attempt, CallKey, Completion, Request, Role

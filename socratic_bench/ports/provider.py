@@ -7,7 +7,7 @@ from typing import Any, Protocol, Self
 
 from msgspec import Struct
 
-from socratic_bench.catalogue.cache_pricing import PromptBlock
+from socratic_bench.catalogue.tokens import PromptBlock
 from socratic_bench.errors import CheckResult, ModelError, Problem, Words
 from socratic_bench.settings import CoreConfig
 from socratic_bench.types import CallKey, Completion, EndReason, Message, Request, StopReason, Usage

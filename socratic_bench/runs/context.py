@@ -9,7 +9,7 @@ from ulid import ULID
 
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.documents.journal import Noticed
-from socratic_bench.journal import Log
+from socratic_bench.journal.log import Log
 from socratic_bench.models.cancel import CancelToken
 from socratic_bench.models.events import CallEvent, UsageTracker
 from socratic_bench.ports.benchmark import Sample

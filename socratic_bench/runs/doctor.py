@@ -32,9 +32,9 @@ from socratic_bench.errors import (
     Stopped,
     to_text,
 )
+from socratic_bench.models import load_provider
 from socratic_bench.models.budget import SpendingLimit
 from socratic_bench.models.cancel import CancelToken
-from socratic_bench.models.providers import load_provider
 from socratic_bench.ports.provider import Quota
 from socratic_bench.redaction import redact
 from socratic_bench.runs.context import SteadyClock

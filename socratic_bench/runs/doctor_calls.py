@@ -13,9 +13,8 @@ from socratic_bench.errors import BenchError
 from socratic_bench.generation import MIN_THINKING_TOKENS, GenerateConfig
 from socratic_bench.judging.request import verdict_request
 from socratic_bench.models.budget import Budget, SpendingLimit
-from socratic_bench.models.call import CalledModel
+from socratic_bench.models.call import CallContext, CalledModel
 from socratic_bench.models.cancel import CancelToken
-from socratic_bench.models.context import CallContext
 from socratic_bench.models.events import AttemptFailed, CallEvent
 from socratic_bench.ports.benchmark import Benchmark, JudgeInput
 from socratic_bench.ports.provider import RefusedField

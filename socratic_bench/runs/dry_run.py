@@ -12,16 +12,16 @@ from time import monotonic
 from msgspec import Struct, field
 
 from socratic_bench.benchmarks import RunConfig
-from socratic_bench.catalogue.cache_pricing import PrefixCache
+from socratic_bench.catalogue.tokens import PrefixCache
 from socratic_bench.documents.dry_run import DryRunDocument, Expectation, Forecast, Sent
 from socratic_bench.emulator.simulation import cache_minimum
 from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.judging.judge import Judge
 from socratic_bench.judging.jury import Jury, jury_of
+from socratic_bench.models import load_provider
 from socratic_bench.models.bedrock.account import count_tokens
 from socratic_bench.models.bedrock.capabilities import ObservedCapabilities, Options
 from socratic_bench.models.bedrock.session import configured_endpoint, is_aws
-from socratic_bench.models.providers import load_provider
 from socratic_bench.ports.benchmark import EpisodeResult, Length, PlayItem
 from socratic_bench.ports.provider import Model
 from socratic_bench.runs.context import utc_now

@@ -9,8 +9,8 @@ from typing import Protocol
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from socratic_bench.catalogue.cache_pricing import PrefixCache, PromptBlock
 from socratic_bench.catalogue.models import Capabilities
+from socratic_bench.catalogue.tokens import PrefixCache, PromptBlock
 from socratic_bench.emulator.simulation import answer, refusal
 from socratic_bench.models.bedrock.capabilities import (
     ObservedCapabilities,
@@ -28,7 +28,7 @@ from socratic_bench.models.bedrock.request import (
     request_parts,
 )
 from socratic_bench.models.budget import Budget, Reservation
-from socratic_bench.models.call_errors import explained
+from socratic_bench.models.call import explained
 from socratic_bench.ports.benchmark import Length
 from socratic_bench.ports.provider import ErrorKind
 from socratic_bench.runs.context import utc_now

@@ -9,8 +9,8 @@ from socratic_bench.documents.document import Place
 from socratic_bench.documents.journal import EndEntry
 from socratic_bench.documents.run import CuratedDocument, RunResult
 from socratic_bench.errors import ENDINGS, MOST_SHOWN, ArtifactError, BenchError, InternalError
+from socratic_bench.models import load_provider
 from socratic_bench.models.cancel import run_cancellable
-from socratic_bench.models.providers import load_provider
 from socratic_bench.ports.benchmark import EpisodeResult, Metrics
 from socratic_bench.ports.store import ArtifactStore
 from socratic_bench.runs.context import RunContext

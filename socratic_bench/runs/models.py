@@ -7,12 +7,11 @@ from typing import Any
 
 from socratic_bench.catalogue.prices import builtin_prices
 from socratic_bench.concurrency import start_thread
-from socratic_bench.journal import ReplayLog
+from socratic_bench.journal.replay import ReplayLog
 from socratic_bench.judging.judge import Judge
 from socratic_bench.judging.jury import Jury, jury_of
 from socratic_bench.models.budget import Budget, SpendingLimit
-from socratic_bench.models.call import RETRY_WINDOW_S, CalledModel
-from socratic_bench.models.context import CallContext
+from socratic_bench.models.call import RETRY_WINDOW_S, CallContext, CalledModel
 from socratic_bench.models.events import JournalListener
 from socratic_bench.ports.provider import Model
 from socratic_bench.retrying import RetryPolicy

@@ -16,8 +16,8 @@ from socratic_bench.catalogue.prices import DEFAULT_TIER, OPTIMIZED, PriceTable,
 from socratic_bench.concurrency import decode
 from socratic_bench.documents.judge_status import StoredCalibration
 from socratic_bench.errors import Problem, UsageError, Words
-from socratic_bench.journal import Identity
-from socratic_bench.models.providers import load_provider
+from socratic_bench.journal.identity import Identity
+from socratic_bench.models import load_provider
 from socratic_bench.ports.benchmark import Benchmark, Episode
 from socratic_bench.ports.parts import BenchmarkSpec
 from socratic_bench.redaction import look_again

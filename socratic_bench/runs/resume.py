@@ -20,8 +20,9 @@ from socratic_bench.errors import (
     Problem,
     UsageError,
 )
-from socratic_bench.journal import Identity, Log, ReplayLog
-from socratic_bench.journal.replay import impossible, read_header
+from socratic_bench.journal.identity import Identity
+from socratic_bench.journal.log import Log
+from socratic_bench.journal.replay import ReplayLog, impossible, read_header
 from socratic_bench.judging.verdict import Unreadable, read_verdict
 from socratic_bench.models.cancel import CancelToken, run_cancellable
 from socratic_bench.ports.store import Entry, Journals

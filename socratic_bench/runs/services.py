@@ -11,12 +11,12 @@ from typing import Any, Self
 from socratic_bench.catalogue.prices import PriceTable
 from socratic_bench.concurrency import ConnectionLimit, start_thread
 from socratic_bench.errors import ModelError, Stopped
+from socratic_bench.models import load_provider
 from socratic_bench.models.adaptive_rate import RateNarrowed
 from socratic_bench.models.budget import SpendingLimit
+from socratic_bench.models.call import CallServices
 from socratic_bench.models.cancel import CancelToken
-from socratic_bench.models.context import CallServices
 from socratic_bench.models.prompt_cache import PromptCacheGate
-from socratic_bench.models.providers import load_provider
 from socratic_bench.models.rate_limiter import RateTargets
 from socratic_bench.ports.provider import Provider
 from socratic_bench.settings import CoreConfig

@@ -20,6 +20,7 @@ from socratic_bench.settings.core import (
     MAX_TURNS,
     MOST_TURNS,
     CoreConfig,
+    Gate,
 )
 from socratic_bench.settings.files import (
     MAX_STORED_BYTES,
@@ -32,7 +33,6 @@ from socratic_bench.settings.files import (
     read_open,
     read_system_prompt,
 )
-from socratic_bench.settings.judging import Gate
 from socratic_bench.settings.problems import NOTHING_TO_RESUME, model_problems, prefix_problems
 from socratic_bench.settings.reader import BEDROCK, OFFLINE_REGION, Reader, Sources, read_config
 from socratic_bench.settings.table import (

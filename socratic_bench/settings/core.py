@@ -3,10 +3,12 @@
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar
 
+from msgspec import Struct
+
 from socratic_bench.generation import GenerateConfig
-from socratic_bench.setting import Setting
-from socratic_bench.settings.judging import JudgingConfig
-from socratic_bench.settings.reader import BEDROCK, READERS, Reader
+from socratic_bench.setting import Setting, Switch
+from socratic_bench.settings.reader import BEDROCK, READERS, Reader, parse_number
+from socratic_bench.turns import JuryRule
 
 MAX_TURNS = 500  # of a benchmark that sets no bound of its own
 MOST_TURNS = 1_000_000  # the highest bound that a benchmark may set
@@ -21,7 +23,25 @@ def _parse_pair(word: str) -> tuple[str, str] | None:
     return (key, value) if separator else None
 
 
-class CoreConfig(JudgingConfig, frozen=True, kw_only=True):
+class Gate(Struct, frozen=True):
+    """A gate: the run fails if the metric is under `minimum`.
+
+    `metric` is a path below the document's `metrics`, such as `overall_score`.
+    """
+
+    metric: str
+    minimum: float
+
+    @classmethod
+    def parse(cls, word: str) -> "Gate | None":
+        metric, _, bound = word.partition("=")
+        minimum = parse_number(bound)
+        if not metric.strip() or minimum is None:
+            return None
+        return cls(metric.strip(), minimum)
+
+
+class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
     """The settings of every run.
 
     `None` in a setting of the model: it is not sent, so the model's or service's default applies.
@@ -96,7 +116,6 @@ class CoreConfig(JudgingConfig, frozen=True, kw_only=True):
             "settings of the model under test",
             "K=V",
             "for every role's calls; repeatable, up to {high}",
-            after="guardrail",
             high=16,
             form="KEY=VALUE, such as team=physics",
             parse=_parse_pair,
@@ -238,11 +257,153 @@ class CoreConfig(JudgingConfig, frozen=True, kw_only=True):
             None,
             "go on with the newest run of this command line, if there is one",
             "[go on](resume.md) with the newest run of the same identity, if there is one",
-            after="s3-kms-key-id",
             is_afresh=True,
         ),
     ] = False
     resume_run_id: Annotated[str | None, Setting("output", None, "", is_afresh=True)] = None
+
+    # Judges and gates.
+
+    judge_model: Annotated[
+        str | tuple[str, ...] | None,
+        Setting(
+            "judging",
+            "ID",
+            "the model that scores each turn; several are a jury",
+            "the model that scores each turn; several are a [jury](judging.md#a-jury); need not be "
+            "in `BEDROCK_MODEL_IDS`. `RUNNER_JURY_MODELS` is a JSON array, and beats the other",
+            variables=("RUNNER_JURY_MODELS", "RUNNER_JUDGE_MODEL"),
+            steered_by=Switch("no-judge", None, "leave judging out; scores are null"),
+            high=16,
+            identity="always",
+        ),
+    ] = "anthropic.claude-3-5-sonnet-20241022-v1:0"
+    judge_context: Annotated[
+        int,
+        Setting(
+            "judging",
+            "K",
+            "exchanges before a reply that a judge sees (default {default})",
+            "exchanges before a reply that a judge sees, beside the opening",
+            low=0,
+            high=500,
+            identity="chosen",
+            is_input=True,
+        ),
+    ] = 3
+    judge_samples: Annotated[
+        int,
+        Setting(
+            "judging",
+            "N",
+            "verdicts of each juror on a turn; their mean counts (default {default})",
+            low=1,
+            high=100,
+            identity="chosen",
+        ),
+    ] = 1
+    quorum: Annotated[
+        int | None,
+        Setting(
+            "judging",
+            "N",
+            "jurors that must give a verdict (default: {default})",
+            default_words="more than half",
+            low=1,
+            high=16,
+            identity="chosen",
+        ),
+    ] = None
+    jury_rule: Annotated[
+        JuryRule,
+        Setting(
+            "judging",
+            "NAME",
+            "how jurors' scores become one: {choices} (default {default})",
+            identity="chosen",
+        ),
+    ] = "mean"
+    calibration: Annotated[
+        str | None,
+        Setting(
+            "judging",
+            "FILE",
+            "a calibration, or the DIR or s3://BUCKET/PREFIX where calibrate has kept them",
+            "a calibration, or the folder or `s3://BUCKET/PREFIX` where "
+            "[calibrate](calibration.md#later-runs) has kept them; `judge.calibration` in the "
+            "document says whether one of them fits",
+            variables=("RUNNER_CALIBRATION",),
+            is_file=True,
+        ),
+    ] = None
+    gates: Annotated[
+        tuple[Gate, ...],
+        Setting(
+            "judging",
+            "METRIC=VALUE",
+            "exit 5 if a metric is lower; repeatable",
+            "exit 5 if a metric is lower; repeatable; in a sweep also "
+            "[METRIC.low](statistics.md#gates) and the like, of all runs of a model",
+            flag="fail-under",
+            form="METRIC=VALUE, such as overall_score=7",
+            parse=Gate.parse,
+        ),
+    ] = ()
+    min_judge_coverage: Annotated[
+        float,
+        Setting(
+            "judging",
+            "SHARE",
+            "exit 5 if fewer turns are judged (default {default})",
+            low=0,
+            high=1,
+        ),
+    ] = 0.9
+
+    # The stores; without any, only the document has the run.
+
+    output_dir: Annotated[
+        str | None,
+        Setting(
+            "output",
+            "DIR",
+            "keep the artifacts in a folder",
+            short="o",
+            variables=("RUNNER_OUTPUT_DIR",),
+            is_afresh=True,
+        ),
+    ] = None
+    s3_bucket: Annotated[
+        str | None,
+        Setting(
+            "output",
+            "NAME",
+            "keep the artifacts in a bucket",
+            variables=("RUNNER_S3_BUCKET",),
+            is_afresh=True,
+        ),
+    ] = None
+    s3_prefix: Annotated[
+        str,
+        Setting(
+            "output",
+            "PREFIX",
+            "before every key in the bucket",
+            variables=("RUNNER_S3_PREFIX",),
+            is_afresh=True,
+        ),
+    ] = ""
+    s3_kms_key_id: Annotated[
+        str | None,
+        Setting(
+            "output",
+            "KEY",
+            "encrypt objects with this KMS key",
+            "encrypt objects with this KMS key: its id, `alias/NAME`, or an ARN",
+            default_words="the bucket's own",
+            variables=("RUNNER_S3_KMS_KEY_ID",),
+        ),
+    ] = None
 
     # Settings whose value depends on more than their own flag and variables, with what reads them.
     READERS: ClassVar[Mapping[str, Callable[[Reader], Any]]] = READERS
@@ -254,3 +415,15 @@ class CoreConfig(JudgingConfig, frozen=True, kw_only=True):
         """The settings of each call of the model under test."""
         names = GenerateConfig.__struct_fields__
         return GenerateConfig(**{name: getattr(self, name) for name in names})
+
+    @property
+    def jurors(self) -> tuple[str, ...]:
+        """The models that judge: several are a jury, and none leaves judging out."""
+        if self.judge_model is None:
+            return ()
+        return (self.judge_model,) if isinstance(self.judge_model, str) else self.judge_model
+
+    @property
+    def needed_votes(self) -> int:
+        """The number of jurors that must give a verdict, for the turn to have one."""
+        return self.quorum or len(self.jurors) // 2 + 1

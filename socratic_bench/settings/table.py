@@ -263,58 +263,19 @@ class Entry(Struct, frozen=True, kw_only=True):
         return (*self.variables, *flag, *short)
 
 
-class _Group(Struct, frozen=True):
-    """The entries of one setting: its own and that of the flag that steers it.
-
-    `after` names the entry that they follow; empty if they open their group.
-    """
-
-    entries: tuple[Entry, ...]
-    after: str
-
-
 def listed(kinds: Sequence[Kind]) -> tuple[Entry, ...]:
     """Every setting of these classes, group by group, groups of benchmarks last.
 
-    A setting follows the flag named by its `Setting.after`, or else the setting that its class
-    declares before it in the same group.
+    In a group, settings of every run come first, each class in the order of its fields.
     """
-    waiting = [*_groups(kinds)]
-    entries = [group.entries[0] for group in waiting]
+    fields = [field for kind in kinds for field in table(kind).values()]
+    fields.sort(key=lambda field: bool(field.owners))
+    entries = [entry for field in fields for entry in _entries(field)]
     benchmarks = {entry.group for entry in entries if entry.group in entry.owners}
-    placed: dict[str, list[Entry]] = {group: [] for group in (*GROUPS, *sorted(benchmarks))}
-    while waiting:
-        late = [group for group in waiting if not _place(placed[group.entries[0].group], group)]
-        if len(late) == len(waiting):
-            raise ValueError(f"There is no --{late[0].after} for a setting to follow.")
-        waiting = late
-    ordered = tuple(entry for entries in placed.values() for entry in entries)
-    _refuse_shared_names(ordered)
-    return ordered
-
-
-def _groups(kinds: Sequence[Kind]) -> Iterator[_Group]:
-    last: dict[tuple[str, str], str] = {}
-    for field in (field for kind in kinds for field in table(kind).values()):
-        entries = _entries(field)
-        if entries:
-            place = (field.home, field.setting.group)
-            yield _Group(entries, field.setting.after or last.get(place, ""))
-            last[place] = _title(entries[-1])
-
-
-def _place(entries: list[Entry], group: _Group) -> bool:
-    """Insert the group's entries where they belong; false if what they follow is not there yet."""
-    titles = [_title(entry) for entry in entries]
-    if group.after and group.after not in titles:
-        return False
-    index = titles.index(group.after) + 1 if group.after else len(entries)
-    entries[index:index] = group.entries
-    return True
-
-
-def _title(entry: Entry) -> str:
-    return entry.flag or entry.variables[0]
+    order = (*GROUPS, *sorted(benchmarks))
+    entries.sort(key=lambda entry: order.index(entry.group))
+    _refuse_shared_names(entries)
+    return tuple(entries)
 
 
 def _refuse_shared_names(entries: Sequence[Entry]) -> None:
@@ -343,8 +304,7 @@ def _entries(field: SettingField) -> tuple[Entry, ...]:
     )
     if not switch:
         return (own,)
-    steering = _switch_entry(setting.group, switch, field.owners)
-    return (own, steering) if switch.comes_after else (steering, own)
+    return (own, _switch_entry(setting.group, switch, field.owners))
 
 
 def _switch_entry(group: str, switch: Switch, owners: tuple[str, ...]) -> Entry:

@@ -11,8 +11,7 @@ from msgspec import Struct, defstruct
 from socratic_bench.benchmarks import RunConfig, load_benchmark
 from socratic_bench.concurrency import convert
 from socratic_bench.documents.encoding import loaded, read_value, reason
-from socratic_bench.documents.inputs import own_inputs
-from socratic_bench.documents.run import CuratedDocument, RunDocument
+from socratic_bench.documents.run import CuratedDocument, RunDocument, own_inputs
 from socratic_bench.errors import UsageError
 from socratic_bench.ports.benchmark import Benchmark, MetricInfo
 from socratic_bench.ports.parts import Part, Parts, Views

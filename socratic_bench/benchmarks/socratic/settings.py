@@ -54,7 +54,6 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
             "NAME",
             "a built-in scenario; its first opening without --prompt: {choices}",
             "a built-in [scenario](scenarios.md)",
-            after="prompt",
             offers=_scenarios,
             axis="scenarios",
             is_sample=True,
@@ -78,7 +77,6 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
             "ID",
             "the model that plays the student",
             "the model that plays the student; implies `--student model`",
-            after="turns",
             variables=("RUNNER_STUDENT_MODEL",),
             steered_by=Switch(
                 "student",
@@ -132,7 +130,6 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
             "the rubric to judge by: a name, or a TOML file (default {default})",
             "the [rubric](benchmark.md#the-rubric) to judge by, or "
             "[one of your own](benchmark.md#a-rubric-of-your-own) in a TOML file",
-            after="no-judge",
             variables=("RUNNER_RUBRIC",),
             offers=partial(rubric_names, RUBRICS),
         ),

@@ -9,9 +9,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from socratic_bench.catalogue.cache_pricing import PromptBlock
 from socratic_bench.catalogue.models import Capabilities, ThinkingForm
-from socratic_bench.catalogue.token_bounds import schema_length
+from socratic_bench.catalogue.tokens import PromptBlock, schema_length
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.types import (
     Block,

@@ -18,7 +18,7 @@ from socratic_bench.documents import encode
 from socratic_bench.documents.encoding import plain_keys
 from socratic_bench.documents.sweep import CellRow, SweepFile
 from socratic_bench.errors import EXIT_GATE, BenchError
-from socratic_bench.journal import ReplayLog
+from socratic_bench.journal.replay import ReplayLog
 from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.ports.store import Entry
 from socratic_bench.runs import prepare

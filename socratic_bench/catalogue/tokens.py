@@ -1,13 +1,62 @@
-"""Simulates a prompt cache: the tokens that requests read and write by the published rules.
+"""Tokens of requests: an upper bound for any tokenizer, and what a simulated prompt cache reads."""
 
-Bedrock caches the prefix before each cache point, if it has the model's minimum of tokens. It finds
-a cached prefix that ends at the point itself or up to 20 blocks before it.
-"""
-
+import json
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
+import orjson
 from msgspec import Struct
+
+from socratic_bench.types import Block, Reasoning, Request, Text, Tool, ToolResult
+
+# No tokenizer makes more than one token of a byte. Messages and blocks have a few more tokens
+# around them, and services put instructions of their own before tools (350 to 500 tokens).
+_TOKENS_AROUND_BLOCK = 16
+_BASE_TOKENS = 64
+_TOOL_TOKENS = 1024
+
+
+def most_input_tokens(request: Request) -> int:
+    """An upper bound on the input tokens of a request."""
+    blocks = [block for message in request.messages for block in message.content]
+    total = _BASE_TOKENS + _TOKENS_AROUND_BLOCK * (len(request.messages) + len(blocks))
+    total += sum(map(_block_bytes, blocks)) + _bytes(request.system or "")
+    if request.tool:
+        tool = request.tool
+        total += _TOOL_TOKENS + _bytes(tool.name + tool.description) + schema_length(tool)
+    return total
+
+
+def schema_length(tool: Tool) -> int:
+    """The number of characters, all ASCII, of a tool's JSON Schema as it is sent."""
+    return _schema_length_as_sent(packed_schema(tool))
+
+
+def packed_schema(tool: Tool) -> bytes:
+    """A tool's JSON Schema in compact JSON."""
+    schema = dict(tool.input_schema)
+    try:
+        return orjson.dumps(schema)
+    except TypeError:  # for half a character, say, which JSON can escape
+        return json.dumps(schema).encode()
+
+
+@lru_cache(maxsize=64)
+def _schema_length_as_sent(packed: bytes) -> int:
+    # A run has few tools, and uses each of them again and again.
+    return len(json.dumps(json.loads(packed)))
+
+
+def _block_bytes(block: Block) -> int:
+    if isinstance(block, Text | Reasoning | ToolResult):
+        return _bytes(block.text)
+    return _bytes(block.name + json.dumps(block.arguments))
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+
 
 LOOK_BACK_BLOCKS = 20
 # The first entry of `PromptBlock.content` of a model's instructions.
@@ -24,6 +73,9 @@ class PromptBlock(Struct, frozen=True):
 
 class PrefixCache:
     """One model's simulated cache, whose entries last for the run.
+
+    Bedrock caches the prefix before each cache point, if it has the model's minimum of tokens. It
+    finds a cached prefix that ends at the point itself or up to 20 blocks before it.
 
     `shared` are fingerprints of prefixes that several runs have in common: the cache has them from
     the beginning, and adds those of instructions. Prefixes of dialogues are not shared, since
