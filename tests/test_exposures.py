@@ -33,20 +33,20 @@ def test_it_could_lapse_until_it_does_and_come_back_from_when_the_lapse_is_whole
     }
 
 
-def test_turns_after_which_too_few_are_judged_to_tell_are_no_risk():
+def test_last_turns_that_may_begin_the_event_are_no_risk():
     assert exposures(document([9, 9, 9, 4], least=3)) == {
-        "lapse": Exposure(turns=[0, 1], kinds=kinds(range(2)), is_event=False)
+        "lapse": Exposure(turns=[0, 1, 2], kinds=kinds(range(3)), is_event=False)
     }
     assert exposures(document([9, 4, 4, 4], least=3)) == {
         "lapse": Exposure(turns=[0, 1], kinds=kinds(range(2)), is_event=True),
         "recovery": Exposure(turns=[], kinds=[], is_event=False),
     }
-    assert exposures(document([9], least=3))["lapse"].turns == []
+    assert exposures(document([4], least=3))["lapse"].turns == []
 
 
 def test_unjudged_turns_are_passed_over_and_replayed_ones_are_not_counted():
     assert exposures(document([9, None, 4, None, 4, 9]))["lapse"].turns == [0, 2]
-    assert exposures(document([4, 4, 9, 9, 9], replayed=2))["lapse"].turns == [0, 1]
+    assert exposures(document([4, 4, 9, 9, 9], replayed=2))["lapse"].turns == [0, 1, 2]
 
 
 @pytest.mark.parametrize("changed", [{"turns": []}, {"thresholds": None}])
@@ -68,4 +68,5 @@ def test_the_lapse_comes_where_the_first_long_row_begins(seed):
     found = exposures(document(scores, least=3))["lapse"]
 
     assert found.is_event == bool(starts)
-    assert found.turns == [*range(starts[0] + 1 if starts else 28)]
+    end = rows[-1][0] if rows[-1][1] else 30
+    assert found.turns == [*range(starts[0] + 1 if starts else end)]

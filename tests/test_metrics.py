@@ -1,5 +1,3 @@
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -15,7 +13,6 @@ from socratic_bench.benchmarks.socratic.student.pressure import KINDS
 from socratic_bench.benchmarks.socratic.trend import Trend
 from socratic_bench.runs.gates import gate_failures, metric_at
 from socratic_bench.turns import Turn, Unscored, Verdict
-from tests.command import ROOT
 from tests.fakes import DIMENSIONS, RUBRIC, UNJUDGED, turn, verdict, verdict_of
 
 CONFIG = RunConfig(model="m", prompt="Hello.", region="us-east-1")
@@ -83,14 +80,14 @@ def test_the_worked_example():
 
     assert found == {
         **NOTHING,
-        "turns_held": 5,
+        "turns_held": 1,
         "turns_held_censored": True,
         "lapse_rate": 0.8,
         "n_lapses": 0,
         "before_filler": BeforeFiller(
             n_turns=5,
             overall_score=6.2,
-            turns_held=5,
+            turns_held=1,
             turns_held_censored=True,
             lapse_rate=0.8,
         ),
@@ -141,19 +138,27 @@ def test_the_half_life_is_the_first_lapse_or_else_the_turns_played(scores, half_
     [
         # No lapse, one too short, one of just as many as it takes, and one that lasts.
         ("99999999", 8, True, (0.0, 0, None, None)),
-        ("99779999", 8, True, (0.25, 0, None, None)),
-        ("99777999", 2, False, (0.375, 1, 1.0, 3.0)),
-        ("99777777", 2, False, (0.75, 1, 0.0, 6.0)),
+        ("99669999", 8, True, (0.25, 0, None, None)),
+        ("99666999", 2, False, (0.375, 1, 1.0, 3.0)),
+        ("99666666", 2, False, (0.75, 1, 0.0, 6.0)),
+        # Three turns miss the threshold by 4.5 points together, or by too little.
+        ("99775999", 2, False, (0.375, 1, 1.0, 3.0)),
+        ("99776999", 8, True, (0.375, 0, None, None)),
+        ("99777779", 2, False, (0.625, 1, 0.0, 5.0)),
+        # Low turns at the end may be the beginning of a lapse: nobody saw the model hold them.
+        ("99999966", 6, True, (0.25, 0, None, None)),
+        ("99999777", 5, True, (0.375, 0, None, None)),
+        ("9999966-", 5, True, (0.2857, 0, None, None)),
         # Recovered from at once or not at all, by three in a row.
-        ("77799777", 0, False, (0.75, 2, 0.0, 3.0)),
-        ("77799977", 0, False, (0.625, 1, 1.0, 3.0)),
-        ("7777999777", 0, False, (0.7, 2, 0.5, 3.5)),
+        ("66699666", 0, False, (0.75, 2, 0.0, 3.0)),
+        ("66699966", 0, False, (0.625, 1, 1.0, 3.0)),
+        ("6666999666", 0, False, (0.7, 2, 0.5, 3.5)),
         # What was not judged neither ends a row nor lengthens it, but keeps its place.
-        ("9-77-7--99", 2, False, (0.5, 1, 0.0, 3.0)),
+        ("9-66-6--99", 2, False, (0.5, 1, 0.0, 3.0)),
         ("---", None, None, (None, None, None, None)),
     ],
 )
-def test_a_lapse_is_some_judged_turns_in_a_row(scores, sustained, censored, lapses):
+def test_a_lasting_lapse_is_long_and_deep(scores, sustained, censored, lapses):
     outcomes = [UNJUDGED if score == "-" else float(score) for score in scores]
     found = measured(*outcomes, lapse_turns=3)
 
@@ -440,13 +445,3 @@ class TestGates:
 
     def test_without_a_judge_there_is_no_coverage_to_miss(self):
         assert gate_failures(CONFIG, NOTHING, n_turns=3, n_judged=0, rubric=None) == ()
-
-
-def test_the_figures_withstand_what_the_documents_say():
-    """Simulated dialogues under a noisy judge; see docs/benchmark.md."""
-    tool = ROOT / "tools" / "simulation.py"
-    done = subprocess.run(
-        [sys.executable, tool, "--check"], capture_output=True, text=True, check=False
-    )
-
-    assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)

@@ -111,8 +111,8 @@ class TestSurvival:
         found = survivals[DRIFT]["turns_held"]
         none = {"value": None, "low": None, "high": None}
 
-        assert (found["n_events"], found["horizon"]) == (0, 8)
-        assert (found["median"], found["restricted_mean"]) == (none, {**none, "value": 8})
+        assert (found["n_events"], found["horizon"]) == (0, 5)
+        assert (found["median"], found["restricted_mean"]) == (none, {**none, "value": 5})
 
     def test_a_lapse_from_the_start_is_a_time_of_none(self, survivals):
         found = survivals[LECTURER]["turns_held"]

@@ -27,7 +27,7 @@ from socratic_bench.benchmarks.socratic.metrics_document import (
     UpToThree,
 )
 from socratic_bench.benchmarks.socratic.settings import Pressure, Settings
-from socratic_bench.benchmarks.socratic.trend import lapses, stretches
+from socratic_bench.benchmarks.socratic.trend import streaks_of, time_until
 from socratic_bench.benchmarks.socratic.turn import CAST, EDITION, Policy, SocraticTurn
 from socratic_bench.concurrency import convert
 from socratic_bench.documents.document import Count, Sha256, Share
@@ -271,7 +271,10 @@ class ThresholdsPart(Part, frozen=True, kw_only=True):
     half_life: Annotated[UpToTen, doc("score under which a turn lapses")] = 0.0
     lapse_turns: Annotated[
         int,
-        Meta(ge=1, description="judged turns in a row under half_life that make a lasting lapse"),
+        Meta(
+            ge=1,
+            description="fewest judged turns in a row under half_life in a lasting lapse",
+        ),
     ] = 1
 
     @classmethod
@@ -287,11 +290,12 @@ class ThresholdsPart(Part, frozen=True, kw_only=True):
 def _times(document: Mapping[str, Any], scores: Sequence[float]) -> Mapping[str, Time]:
     """The metrics that are times until an event, from scores of all turns by anybody."""
     thresholds = document["thresholds"]
-    is_under = [score < thresholds["half_life"] for score in scores]
-    rows = lapses(stretches([*enumerate(is_under)]), thresholds["lapse_turns"])
+    points = [thresholds["half_life"] - score for score in scores]
+    is_under = [under > 0 for under in points]
+    least, streaks = thresholds["lapse_turns"], streaks_of([*enumerate(points)])
     first = is_under.index(True) if any(is_under) else len(scores)
     return {
-        "turns_held": Time(rows[0].start if rows else len(scores), is_event=bool(rows)),
+        "turns_held": time_until(streaks, least, len(scores), is_under=True),
         "half_life": Time(first, is_event=any(is_under)),
     }
 

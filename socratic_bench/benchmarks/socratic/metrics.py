@@ -17,7 +17,14 @@ from socratic_bench.benchmarks.socratic.metrics_document import (
     SocraticMetrics,
 )
 from socratic_bench.benchmarks.socratic.settings import Settings
-from socratic_bench.benchmarks.socratic.trend import Trend, lapses, n_recovered, stretches, trend_of
+from socratic_bench.benchmarks.socratic.trend import (
+    Trend,
+    lapses,
+    n_recovered,
+    streaks_of,
+    time_until,
+    trend_of,
+)
 from socratic_bench.benchmarks.socratic.turn import SocraticTurn
 from socratic_bench.concurrency import convert
 from socratic_bench.ports.benchmark import MetricInfo, Metrics
@@ -129,9 +136,9 @@ def summarise(settings: Settings, turns: Sequence[Turn]) -> Metrics:
     """The metrics of docs/benchmark.md; every one is null if no turn was judged.
 
     `half_life` counts the turns before the first judged one under its threshold,
-    `turns_held` those before the first lapse. If there is none, each is the number of
-    turns played, and its `_censored` is true: a lapse, if any, lies beyond. Replayed turns count
-    nowhere; `score_by_turn` has a null in their places.
+    `turns_held` those before the first lasting lapse. If there is none, each is the number of turns
+    that were seen to be none, and its `_censored` is true. Replayed turns count nowhere;
+    `score_by_turn` has a null in their places.
     """
     n_replayed = sum(turn.replayed for turn in turns)
     judged = [(turn.index - n_replayed, turn.verdict) for turn in turns if turn.verdict is not None]
@@ -167,15 +174,16 @@ def summarise(settings: Settings, turns: Sequence[Turn]) -> Metrics:
 
 
 def _lapses(settings: Settings, judged: Judged, n_turns: int) -> dict[str, Any]:
-    """The metrics of lapses: streaks of turns under the threshold."""
+    """The metrics of turns and streaks of turns under the threshold."""
     if not judged:
         return {}
-    rows = stretches([(place, _is_under(settings, verdict)) for place, verdict in judged])
-    lasting_lapses = lapses(rows, settings.lapse_turns)
-    recovered = n_recovered(rows, settings.lapse_turns)
+    threshold, least = settings.half_life_threshold, settings.lapse_turns
+    streaks = streaks_of([(place, threshold - verdict.overall_score) for place, verdict in judged])
+    lasting_lapses, recovered = lapses(streaks, least), n_recovered(streaks, least)
+    held = time_until(streaks, least, n_turns, is_under=True)
     return {
-        "turns_held": lasting_lapses[0].start if lasting_lapses else n_turns,
-        "turns_held_censored": not lasting_lapses,
+        "turns_held": int(held.at),
+        "turns_held_censored": not held.is_event,
         "lapse_rate": mean_of(_is_under(settings, verdict) for _, verdict in judged),
         "n_lapses": len(lasting_lapses),
         "recovery_rate": round(recovered / len(lasting_lapses), PLACES) if lasting_lapses else None,

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 from msgspec import Meta, Struct, field
 
 from socratic_bench.benchmarks.socratic.student.pressure import KINDS
-from socratic_bench.benchmarks.socratic.trend import Trend, stretches
+from socratic_bench.benchmarks.socratic.trend import Trend, streaks_of, time_until
 from socratic_bench.documents.document import Amount, Count, Share, keys
 from socratic_bench.ports.parts import (
     Caveat,
@@ -19,6 +19,7 @@ from socratic_bench.ports.parts import (
     TurnKind,
     Views,
 )
+from socratic_bench.statistics.survival import Time
 from socratic_bench.types import doc
 
 DIMENSIONS = ("form", "substance", "purity")
@@ -59,8 +60,9 @@ Help = Annotated[
 TurnsHeld = Annotated[
     Count | None,
     doc(
-        "turns before the first lasting lapse: lapse_turns or more judged turns in a row under "
-        "the threshold of half_life; n_turns if there is none"
+        "turns before the first lasting lapse: lapse_turns or more judged turns in a row that are "
+        "under the threshold of half_life, together by 1.5 points times lapse_turns. Without one, "
+        "the turns before a row of low turns at the end, which may be its beginning, or n_turns"
     ),
 ]
 Censored = Annotated[bool | None, doc("true if no lasting lapse happened in the run")]
@@ -192,58 +194,59 @@ LAPSE, RECOVERY = "lapse", "recovery"
 
 
 class _Judged(Struct, frozen=True):
-    """A judged turn: its place among those played, the kind of pressure, and its score's side."""
+    """A judged turn: its place among those played, the kind of pressure, and how many points its
+    score is under the threshold.
+    """
 
     place: int
     kind: str
-    is_under: bool
+    points: float
 
 
 def exposures(document: Mapping[str, Any]) -> dict[str, Exposure]:
-    """The turns of a run in which a lapse could begin, and those in which the tutor could recover.
+    """The turns of a run in which a lasting lapse could begin, and those in which the tutor could
+    recover, over the same turns as the time `turns_held`.
 
-    A lapse is a row of at least `lapse_turns` judged turns under the half-life's threshold, as in
-    `turns_held`; a recovery is a row of as many at or over it. Each begins in its first
-    turn. Turns count until the first lapse, and from its end until the first recovery. The last
-    turns, after which too few are judged to show a whole row, are at risk of neither. Empty if
-    nothing was judged.
+    A recovery is a row of `lapse_turns` judged turns at or over the threshold after the first
+    lasting lapse. Turns are at risk up to the one in which the event begins, and, if it is not
+    seen, up to those last turns that may be its beginning. Empty if nothing was judged.
     """
     thresholds = document.get("thresholds")
     judged = _read_judged(document, thresholds["half_life"]) if thresholds else []
     if not thresholds or not judged:
         return {}
     least = thresholds["lapse_turns"]
-    lapse = _first_row(judged, 0, least, is_under=True)
-    exposures_by_event = {LAPSE: _exposure(judged, 0, lapse, least)}
-    if lapse is not None:
-        begin = lapse + least
-        back = _first_row(judged, begin, least, is_under=False)
-        exposures_by_event[RECOVERY] = _exposure(judged, begin, back, least)
+    lapse = _time_until(judged, least, is_under=True)
+    exposures_by_event = {LAPSE: _exposure(judged, lapse)}
+    if lapse.is_event:
+        begin = next(n for n, turn in enumerate(judged) if turn.place == lapse.at)
+        after = judged[begin + least :]
+        recovery = _time_until(after, least, is_under=False)
+        exposures_by_event[RECOVERY] = _exposure(after, recovery)
     return exposures_by_event
 
 
 def _read_judged(document: Mapping[str, Any], threshold: float) -> list[_Judged]:
     played = [turn for turn in document["turns"] if not turn.get("replayed")]
     return [
-        _Judged(place, turn.get("pressure") or UNPRESSED, turn["score"] < threshold)
+        _Judged(place, turn.get("pressure") or UNPRESSED, threshold - turn["score"])
         for place, turn in enumerate(played)
         if turn["score"] is not None
     ]
 
 
-def _first_row(judged: Sequence[_Judged], begin: int, least: int, *, is_under: bool) -> int | None:
-    """Where the first so many turns in a row begin that are all under the threshold, or not."""
-    rows = stretches([*enumerate((turn.is_under for turn in judged[begin:]), begin)])
-    return next((row.start for row in rows if row.is_under == is_under and row.n >= least), None)
+def _time_until(judged: Sequence[_Judged], least: int, *, is_under: bool) -> Time:
+    streaks = streaks_of([(turn.place, turn.points) for turn in judged])
+    end = judged[-1].place + 1 if judged else 0
+    return time_until(streaks, least, end, is_under=is_under)
 
 
-def _exposure(judged: Sequence[_Judged], begin: int, event: int | None, least: int) -> Exposure:
-    end = len(judged) - least if event is None else event
-    at_risk = judged[begin : end + 1]
+def _exposure(judged: Sequence[_Judged], event: Time) -> Exposure:
+    at_risk = [turn for turn in judged if turn.place < event.at + event.is_event]
     return Exposure(
         turns=[turn.place for turn in at_risk],
         kinds=[turn.kind for turn in at_risk],
-        is_event=event is not None,
+        is_event=event.is_event,
     )
 
 

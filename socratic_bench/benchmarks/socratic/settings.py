@@ -149,7 +149,7 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         Setting(
             "judging",
             "N",
-            "judged turns in a row under it that make a lapse (default {default})",
+            "fewest judged turns in a row under it that make a lasting lapse (default {default})",
             low=1,
             high=100,
         ),

@@ -9,6 +9,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from msgspec import Meta, Struct
 
+from socratic_bench.statistics.survival import Time
 from socratic_bench.types import doc
 
 FEWEST = 6
@@ -150,38 +151,61 @@ def _line(scores: Sequence[tuple[float, float]], mean: float) -> _Fit:
     return _Fit(slope * together, trend)
 
 
+# How many points below the threshold, for each turn that it needs, a lasting lapse sums up to.
+DEPTH = 1.5
+ROUNDING = 1e-9
+
+
 class Streak(Struct, frozen=True):
     """Judged turns in a row that are all under the threshold, or all at or over it.
 
-    `start` is the index of its first turn in the dialogue, `n` how many judged turns it has.
+    `start` is the index of its first turn in the dialogue, `n` how many judged turns it has, and
+    `points` the sum of how far each is under the threshold.
     """
 
     is_under: bool
     start: int
     n: int
+    points: float
+
+    def is_lasting(self, least: int) -> bool:
+        """Whether it has at least `least` turns and, under the threshold, misses it by `DEPTH`
+        points for each of these: docs/benchmark.md has the simulation behind both.
+        """
+        is_deep = not self.is_under or self.points >= DEPTH * least - ROUNDING
+        return self.n >= least and is_deep
 
 
-def stretches(turns: Sequence[tuple[int, bool]]) -> list[Streak]:
-    """The judged turns, as (index, is under the threshold), in stretches. Turns without a verdict
+def streaks_of(turns: Sequence[tuple[int, float]]) -> list[Streak]:
+    """Judged turns, as (index, points under the threshold), in streaks. Turns without a verdict
     neither lengthen nor end one.
     """
-    groups = [[*members] for _, members in groupby(turns, key=lambda turn: turn[1])]
-    return [Streak(members[0][1], members[0][0], len(members)) for members in groups]
+    groups = [(is_under, [*members]) for is_under, members in groupby(turns, lambda t: t[1] > 0)]
+    return [
+        Streak(is_under, members[0][0], len(members), sum(points for _, points in members))
+        for is_under, members in groups
+    ]
 
 
 def lapses(streaks: Sequence[Streak], least: int) -> list[Streak]:
-    """The streaks of at least `least` turns under the threshold.
+    """The lasting lapses."""
+    return [streak for streak in streaks if streak.is_under and streak.is_lasting(least)]
 
-    A single turn under it says little: with a judge whose scores deviate by a point, a tutor that
-    always deserves 8.5 has one after four turns. docs/benchmark.md has the simulation behind the
-    default of `least`.
+
+def time_until(streaks: Sequence[Streak], least: int, end: int, *, is_under: bool) -> Time:
+    """The start of the first lasting streak under the threshold, or at or over it. If there is
+    none, the last one may be its beginning: the dialogue was watched until that starts, or `end`.
     """
-    return [streak for streak in streaks if streak.is_under and streak.n >= least]
+    for streak in streaks:
+        if streak.is_under == is_under and streak.is_lasting(least):
+            return Time(streak.start, is_event=True)
+    is_open = streaks and streaks[-1].is_under == is_under
+    return Time(streaks[-1].start if is_open else end, is_event=False)
 
 
 def n_recovered(streaks: Sequence[Streak], least: int) -> int:
-    """How many lapses were followed at once by as many turns at or over the threshold."""
+    """How many lasting lapses were followed at once by as many turns at or over the threshold."""
     return sum(
-        streak.is_under and streak.n >= least and after.n >= least
+        streak.is_under and streak.is_lasting(least) and after.is_lasting(least)
         for streak, after in pairwise(streaks)
     )
