@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from socratic_bench.benchmarks.execution.items import PROGRAMS, Item, Program
+from socratic_bench.benchmarks.execution.items import PROGRAMS, Item, Kind
 from socratic_bench.benchmarks.execution.outcomes import (
     OUTCOMES,
     Cases,
@@ -16,6 +16,8 @@ from socratic_bench.benchmarks.execution.outcomes import (
     cases_by_problem,
     count_outcomes,
     rate,
+    reverted_cases,
+    right_cases,
     with_program,
 )
 from socratic_bench.documents.document import Count, keys
@@ -67,49 +69,62 @@ def choice(outcomes: Outcomes, items: Sequence[Item]) -> Choice:
     """The figures of choice and of its control; `items` are all calls that were to be made."""
     choice_items = [item for item in items if item.kind == "choice"]
     decisions = [outcome for outcome in outcomes if outcome.kind == "choice"]
-    readable = [decision for decision in decisions if decision.is_readable]
-    by_order = {program: with_program(readable, program) for program in PROGRAMS}
+    cases = choice_cases(outcomes)
+    as_a, as_b = (
+        _preference(with_program(_readable(outcomes, "choice"), program)) for program in PROGRAMS
+    )
     return Choice(
         n_problems=len({item.problem.id for item in choice_items}),
         n_runs=len({item.round for item in choice_items}),
-        preference=rate(preference_cases(readable)),
-        preference_as_a=rate(preference_cases(by_order["original"])),
-        preference_as_b=rate(preference_cases(by_order["mutated"])),
-        correct=rate(right_cases(readable)),
-        original=_chosen_figures(readable, "original"),
-        mutated=_chosen_figures(readable, "mutated"),
-        position_bias=rate(chose_a_cases(readable)),
-        order_consistency=rate(consistency_cases(readable)),
+        preference=rate(cases["preference"]),
+        preference_as_a=rate(as_a),
+        preference_as_b=rate(as_b),
+        correct=rate(cases["choice_correct"]),
+        original=ChosenFigures(
+            correct=rate(cases["choice_oc"]), reversion=rate(cases["choice_or"])
+        ),
+        mutated=ChosenFigures(correct=rate(cases["choice_mc"]), reversion=rate(cases["choice_mr"])),
+        position_bias=rate(cases["position_bias"]),
+        order_consistency=rate(cases["order_consistency"]),
         outcomes=count_outcomes(decisions),
         missing=len(choice_items) - len(decisions),
         control=_control(outcomes, items),
     )
 
 
-def preference_cases(readable: Outcomes) -> Cases:
-    """By problem, whether a decision is for the original program."""
+def choice_cases(outcomes: Outcomes) -> dict[str, Cases]:
+    """By metric and problem, what holds of the readable decisions of choice and of its control."""
+    readable = _readable(outcomes, "choice")
+    for_original, for_mutated = (
+        [decision for decision in readable if decision.target_program == program]
+        for program in PROGRAMS
+    )
+    return {
+        "preference": _preference(readable),
+        "choice_correct": right_cases(readable),
+        "choice_oc": right_cases(for_original),
+        "choice_mc": right_cases(for_mutated),
+        "choice_or": reverted_cases(for_original),
+        "choice_mr": reverted_cases(for_mutated),
+        "position_bias": _chose_a(readable),
+        "order_consistency": _consistency(readable),
+        "control_position_bias": _chose_a(_readable(outcomes, "control")),
+    }
+
+
+def _readable(outcomes: Outcomes, kind: Kind) -> Outcomes:
+    return [outcome for outcome in outcomes if outcome.kind == kind and outcome.is_readable]
+
+
+def _preference(readable: Outcomes) -> Cases:
     return cases_by_problem(readable, lambda decision: decision.target_program == "original")
 
 
-def chose_a_cases(readable: Outcomes) -> Cases:
-    """By problem, whether a decision is for A."""
+def _chose_a(readable: Outcomes) -> Cases:
     return cases_by_problem(readable, lambda decision: decision.chosen == "A")
 
 
-def right_cases(readable: Outcomes) -> Cases:
-    """By problem, whether the answer is right."""
-    return cases_by_problem(readable, lambda decision: decision.is_right)
-
-
-def reversion_cases(readable: Outcomes) -> Cases:
-    """By problem, whether an answer that can revert is the other program's output."""
-    return cases_by_problem(
-        (decision for decision in readable if decision.can_revert),
-        lambda decision: decision.is_reversion,
-    )
-
-
-def consistency_cases(readable: Outcomes) -> Cases:
+def _consistency(readable: Outcomes) -> Cases:
     """By problem, whether the decisions of a case agree, pair by pair: the first in one order with
     the first in the other.
     """
@@ -126,27 +141,15 @@ def consistency_cases(readable: Outcomes) -> Cases:
     return cases
 
 
-def decisions_for(readable: Outcomes, program: Program) -> Outcomes:
-    """The decisions for one program."""
-    return [decision for decision in readable if decision.target_program == program]
-
-
 def _control(outcomes: Outcomes, items: Sequence[Item]) -> Control | None:
     n_items = sum(item.kind == "control" for item in items)
     decisions = [outcome for outcome in outcomes if outcome.kind == "control"]
-    readable = [decision for decision in decisions if decision.is_readable]
+    readable = _readable(outcomes, "control")
     if not n_items:
         return None
     return Control(
-        position_bias=rate(chose_a_cases(readable)),
+        position_bias=rate(_chose_a(readable)),
         correct=rate(right_cases(readable)),
         outcomes=count_outcomes(decisions),
         missing=n_items - len(decisions),
-    )
-
-
-def _chosen_figures(readable: Outcomes, program: Program) -> ChosenFigures:
-    decisions = decisions_for(readable, program)
-    return ChosenFigures(
-        correct=rate(right_cases(decisions)), reversion=rate(reversion_cases(decisions))
     )

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from socratic_bench.benchmarks.execution import choice, prediction
+from socratic_bench.benchmarks.execution import prediction
+from socratic_bench.benchmarks.execution.choice import choice_cases
 from socratic_bench.benchmarks.execution.items import PROGRAMS, Item
 from socratic_bench.benchmarks.execution.outcomes import (
     Cases,
@@ -93,10 +94,6 @@ def _cases_by_metric(outcomes: Outcomes) -> dict[str, Cases]:
     of_tasks = [outcome for outcome in outcomes if outcome.kind != "reasoning"]
     predicted = [outcome for outcome in outcomes if outcome.kind == "prediction"]
     original, mutated = (with_program(predicted, program) for program in PROGRAMS)
-    decisions = [outcome for outcome in outcomes if outcome.kind == "choice"]
-    decisions = [decision for decision in decisions if decision.is_readable]
-    control = [o for o in outcomes if o.kind == "control" and o.is_readable]
-    for_original, for_mutated = (choice.decisions_for(decisions, program) for program in PROGRAMS)
     return {
         "oc": prediction.correct_cases(original),
         "mc": prediction.correct_cases(mutated),
@@ -106,15 +103,7 @@ def _cases_by_metric(outcomes: Outcomes) -> dict[str, Cases]:
         "mc_pass_at_1": prediction.pass_cases(mutated),
         "answered": cases_by_problem(of_tasks, lambda outcome: outcome.is_readable),
         "truncated": cases_by_problem(of_tasks, lambda outcome: outcome.outcome == "truncated"),
-        "preference": choice.preference_cases(decisions),
-        "choice_correct": choice.right_cases(decisions),
-        "choice_oc": choice.right_cases(for_original),
-        "choice_mc": choice.right_cases(for_mutated),
-        "choice_or": choice.reversion_cases(for_original),
-        "choice_mr": choice.reversion_cases(for_mutated),
-        "position_bias": choice.chose_a_cases(decisions),
-        "order_consistency": choice.consistency_cases(decisions),
-        "control_position_bias": choice.chose_a_cases(control),
+        **choice_cases(outcomes),
     }
 
 

@@ -122,6 +122,17 @@ def cases_by_problem(
     return cases
 
 
+def right_cases(readable: Outcomes) -> Cases:
+    """By problem, whether the answer is right."""
+    return cases_by_problem(readable, lambda outcome: outcome.is_right)
+
+
+def reverted_cases(readable: Outcomes) -> Cases:
+    """By problem, whether an answer that can revert is the other program's output."""
+    revertible = [outcome for outcome in readable if outcome.can_revert]
+    return cases_by_problem(revertible, lambda outcome: outcome.is_reversion)
+
+
 def count_outcomes(outcomes: Outcomes) -> dict[str, int]:
     """The number of calls with each outcome."""
     counter = Counter(outcome.outcome for outcome in outcomes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated
 
 from msgspec import Struct, field
@@ -24,10 +24,11 @@ from socratic_bench.benchmarks.execution.outcomes import (
     Gap,
     ItemOutcome,
     Outcomes,
-    cases_by_problem,
     count_outcomes,
     gap,
     rate,
+    reverted_cases,
+    right_cases,
     with_program,
 )
 from socratic_bench.benchmarks.execution.sampling import level_tokens
@@ -110,82 +111,57 @@ def prediction(outcomes: Outcomes, items: Sequence[Item]) -> Prediction:
 def program_figures(outcomes: Outcomes, n_items: int) -> ProgramFigures:
     """The figures of the calls with one program, of `n_items` that were to be made."""
     readable = [outcome for outcome in outcomes if outcome.is_readable]
-    revertible = [outcome for outcome in readable if outcome.can_revert]
     return ProgramFigures(
         correct=rate(correct_cases(outcomes)),
         reversion=rate(reversion_cases(outcomes)),
         pass_at_1=rate(pass_cases(outcomes)),
-        correct_cases=rate(cases_by_problem(readable, lambda outcome: outcome.is_right)),
-        reversion_cases=rate(cases_by_problem(revertible, lambda outcome: outcome.is_reversion)),
+        correct_cases=rate(right_cases(readable)),
+        reversion_cases=rate(reverted_cases(readable)),
         outcomes=count_outcomes(outcomes),
         missing=n_items - len(outcomes),
     )
 
 
-class Generation(Struct, frozen=True):
-    """The outcomes of all cases of a problem, asked once of one program; some may be missing."""
-
-    problem: str
-    cases: Outcomes
-
-    @property
-    def is_played(self) -> bool:
-        return len(self.cases) == self.cases[0].n_cases
-
-    @property
-    def is_readable(self) -> bool:
-        return self.is_played and all(case.is_readable for case in self.cases)
-
-    @property
-    def is_right(self) -> bool:
-        return self.is_played and all(case.is_right for case in self.cases)
-
-    @property
-    def can_revert(self) -> bool:
-        return self.is_readable and any(case.can_revert for case in self.cases)
-
-    @property
-    def is_reversion(self) -> bool:
-        return all(case.is_reversion for case in self.cases if case.can_revert)
-
-
 def correct_cases(outcomes: Outcomes) -> Cases:
     """By problem, whether a readable generation is right."""
-    return _generation_cases(
-        outcomes, lambda generation: generation.is_readable, lambda generation: generation.is_right
-    )
+    readable = [cases for cases in _generations(outcomes) if _are_readable(cases)]
+    return _by_problem(readable, lambda case: case.is_right)
 
 
 def reversion_cases(outcomes: Outcomes) -> Cases:
     """By problem, whether a readable generation that can revert is a reversion."""
-    return _generation_cases(
-        outcomes,
-        lambda generation: generation.can_revert,
-        lambda generation: generation.is_reversion,
-    )
+    readable = [cases for cases in _generations(outcomes) if _are_readable(cases)]
+    revertible = [[case for case in cases if case.can_revert] for cases in readable]
+    return _by_problem(filter(None, revertible), lambda case: case.is_reversion)
 
 
 def pass_cases(outcomes: Outcomes) -> Cases:
     """By problem, whether a generation is right, readable or not."""
-    return _generation_cases(
-        outcomes, lambda generation: generation.is_played, lambda generation: generation.is_right
-    )
+    return _by_problem(_generations(outcomes), lambda case: case.is_right)
 
 
-def _generation_cases(
-    outcomes: Outcomes,
-    is_counted: Callable[[Generation], bool],
-    is_so: Callable[[Generation], bool],
-) -> Cases:
+def _generations(outcomes: Outcomes) -> Iterator[Outcomes]:
+    """The outcomes of all cases of a problem, asked once of one program; those that miss one are
+    left out.
+    """
     generations: dict[tuple[str, int], list[ItemOutcome]] = defaultdict(list)
     for outcome in outcomes:
         generations[outcome.problem, outcome.round].append(outcome)
-    cases: dict[str, list[bool]] = defaultdict(list)
-    for (problem, _), of_generation in generations.items():
-        generation = Generation(problem, of_generation)
-        if is_counted(generation):
-            cases[problem].append(is_so(generation))
-    return cases
+    yield from (cases for cases in generations.values() if len(cases) == cases[0].n_cases)
+
+
+def _are_readable(cases: Outcomes) -> bool:
+    return all(case.is_readable for case in cases)
+
+
+def _by_problem(
+    generations: Iterable[Outcomes], is_so: Callable[[ItemOutcome], bool]
+) -> dict[str, list[bool]]:
+    """By problem, whether something holds of every case of a generation."""
+    holds: dict[str, list[bool]] = defaultdict(list)
+    for cases in generations:
+        holds[cases[0].problem].append(all(map(is_so, cases)))
+    return holds
 
 
 def _slices(outcomes: Outcomes, problems: Sequence[Problem]) -> Iterator[Slice]:
@@ -196,20 +172,16 @@ def _slices(outcomes: Outcomes, problems: Sequence[Problem]) -> Iterator[Slice]:
                 groups[value].add(problem.id)
         for value, ids in sorted(groups.items()):
             in_group = [outcome for outcome in outcomes if outcome.problem in ids]
-            yield _slice(by, value, len(ids), in_group)
-
-
-def _slice(by: str, value: str, n_problems: int, outcomes: Outcomes) -> Slice:
-    original, mutated = (with_program(outcomes, program) for program in PROGRAMS)
-    return Slice(
-        by=by,
-        value=value,
-        n_problems=n_problems,
-        oc=rate(correct_cases(original)),
-        mc=rate(correct_cases(mutated)),
-        or_=rate(reversion_cases(original)),
-        mr=rate(reversion_cases(mutated)),
-    )
+            original, mutated = (with_program(in_group, program) for program in PROGRAMS)
+            yield Slice(
+                by=by,
+                value=value,
+                n_problems=len(ids),
+                oc=rate(correct_cases(original)),
+                mc=rate(correct_cases(mutated)),
+                or_=rate(reversion_cases(original)),
+                mr=rate(reversion_cases(mutated)),
+            )
 
 
 def _line_group(problem: Problem) -> str:

@@ -9,8 +9,7 @@ from msgspec import Struct
 
 from .advice import ADVISING, NOT_ADVISING
 from .grammar import any_holds, sentences
-from .language import is_foreign
-from .prose import blocks
+from .prose import blocks, is_foreign
 from .questions import ASKING, LEADING, NOT_ASKING, OPENING, only_opens
 
 # Takes about a second. No reply to a student is so long; a longer text is not read in part.
