@@ -31,11 +31,10 @@ exit codes: 0 compared, 2 usage, 4 a store cannot be read, 5 a figure was too lo
 large, or one of them not known.
 """
 # Heads of columns.
-INTERVAL, RUNS, P_VALUE, DETECTABLE = "95 %", "runs", "p (Holm)", "could see"
+INTERVAL, RUNS = "95 %", "runs"
 MEDIAN, OF_MEDIAN, OF_MEAN = "median", "of the median", "of the mean"
-LEFT_OUT = (DETECTABLE, P_VALUE, INTERVAL, RUNS)
+LEFT_OUT = (INTERVAL, RUNS)
 MOST_TURNS = 9
-SMALLEST_P = 0.001
 
 
 def main(words: Sequence[str]) -> int:
@@ -146,7 +145,10 @@ def _read_request(flags: Namespace, prog: str) -> tuple[ComparisonRequest, list[
 
 
 def _say_comparison(document: ComparisonDocument) -> None:
-    """Print tables of the models, then one for each pair."""
+    """Print who holds longer, tables of the models, then one for each pair."""
+    for difference in document.differences:
+        say(plain(f"{difference.summary}."))
+    say("")
     contenders, primary = document.contenders, document.primary_metric.name
     rows = []
     for contender in contenders:
@@ -220,8 +222,8 @@ def _say_pair(pair: ComparedPair, with_values: Collection[str]) -> None:
             (f"mean to {times.horizon:g}", times.restricted_mean),
             (MEDIAN, times.median),
         ):
-            rows.append((f"{metric}, {head}", *_estimate_cells(difference), "", ""))
-    say_table(("metric", "less", INTERVAL, P_VALUE, DETECTABLE), rows, LEFT_OUT)
+            rows.append((f"{metric}, {head}", *_estimate_cells(difference)))
+    say_table(("metric", "difference", INTERVAL), rows, LEFT_OUT)
 
 
 def _pair_parts(pair: ComparedPair) -> Iterator[str]:
@@ -230,13 +232,8 @@ def _pair_parts(pair: ComparedPair) -> Iterator[str]:
         yield f"{plural(pair.n_unpaired, 'run')} without one"
 
 
-def _difference_cells(difference: Difference) -> tuple[str, str, str, str]:
-    return (
-        _format(difference.mean),
-        _format_interval(difference.low, difference.high),
-        _format_p(difference.p_holm),
-        _format(difference.detectable),
-    )
+def _difference_cells(difference: Difference) -> tuple[str, str]:
+    return _format(difference.mean), _format_interval(difference.low, difference.high)
 
 
 def _estimate_cells(estimate: Estimate | FigureDifference) -> tuple[str, str]:
@@ -244,12 +241,6 @@ def _estimate_cells(estimate: Estimate | FigureDifference) -> tuple[str, str]:
     if estimate.low is None and estimate.high is None:
         return _format(estimate.value), "?"
     return _format(estimate.value), f"{_format(estimate.low)} to {_format(estimate.high)}"
-
-
-def _format_p(value: float | None) -> str:
-    if value is None:
-        return "?"
-    return f"{value:.3f}" if value >= SMALLEST_P else f"<{SMALLEST_P}"
 
 
 def _format_interval(low: float | None, high: float | None) -> str:
@@ -261,9 +252,6 @@ def _format(value: float | None) -> str:
 
 
 def _closing_lines(document: ComparisonDocument) -> Iterator[str]:
-    metric = document.primary_metric.name
-    for first, second in document.tied or ():
-        yield f"{first} and {second} cannot be told apart by {metric}."
     for condition in document.conditions:
         yield f"~ {condition.name} differs: {conditions_text(condition.values)}"
     for notice in document.notices:

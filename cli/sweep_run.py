@@ -148,6 +148,8 @@ def _say_result(document: SweepDocument) -> None:
         say(NO_INTERVALS)
     for line in _agreement_lines(document.agreement):
         say(line)
+    for difference in document.differences:
+        say(plain(f"{difference.summary}."))
     for group in groups:
         mean = group.metrics.get(metric.name)
         for warning in danger(str(group.value), metric.name, mean.two_groups if mean else None):

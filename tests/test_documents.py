@@ -315,7 +315,7 @@ def test_a_plain_value_is_held_to_its_schema_as_the_library_holds_it(odd):
 
 # Numbers without a lower bound: differences, and what a rubric or a benchmark decides.
 UNBOUNDED = {"overhead_ms", "p50", "p90", "p99", "fail_under", "scores", "heuristics", "notes"} | {
-    *("findings", "axes", "metrics", "mean", "value")
+    *("findings", "axes", "metrics", "mean", "value", "difference")
 }
 # Limits of means, and of differences, and what they are held to.
 LIMITS = {"low", "high", "minimum"}

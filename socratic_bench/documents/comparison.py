@@ -19,7 +19,15 @@ from socratic_bench.documents.document import (
 )
 from socratic_bench.documents.dry_run import ExpectedJuror
 from socratic_bench.documents.jury import Agreement
-from socratic_bench.documents.sweep import Mean, MinimumGate, PrimaryMetric, Survival, Value
+from socratic_bench.documents.sweep import (
+    Mean,
+    MinimumGate,
+    NoInterval,
+    PairedDifference,
+    PrimaryMetric,
+    Survival,
+    Value,
+)
 from socratic_bench.documents.usage import CallUsage
 from socratic_bench.turns import JuryRule
 from socratic_bench.types import doc
@@ -28,8 +36,8 @@ Name = Annotated[str, doc("the model; with the argument if several arguments hav
 Limit = Annotated[
     float | None,
     doc(
-        "limit of the 95 % interval, clustered by sample; null with one cluster, without the "
-        "extra stats, if bootstrap-t finds none, or if fewer than six clusters all differ alike"
+        "limit of the 95 % interval, clustered by sample; null with one cluster, without any "
+        "spread, without the extra stats, or if bootstrap-t finds none"
     ),
 ]
 Clusters = Annotated[
@@ -114,21 +122,9 @@ class Difference(Struct, frozen=True, kw_only=True):
     n_clusters: Clusters
     low: Limit
     high: Limit
-    p: Annotated[
-        Share | None,
-        doc("paired t test, two-sided; null with one cluster or without the extra stats"),
-    ]
-    p_holm: Annotated[Share | None, doc("p corrected by Holm's method for all metrics and pairs")]
-    detectable: Annotated[
-        Amount | None,
-        doc(
-            "difference that is detected with 80 % power; null if p is, or if the differences "
-            "do not scatter"
-        ),
-    ]
-    tied: Annotated[
-        bool | None, doc("whether p_holm is over .05: not significant; null if it is unknown")
-    ]
+    no_interval_because: Annotated[
+        NoInterval | None, doc("why there is no interval; null: there is one, or no mean")
+    ] = None
 
 
 class FigureDifference(Struct, frozen=True, kw_only=True):
@@ -190,9 +186,7 @@ class ComparisonDocument(Document, frozen=True, kw_only=True):
 
     kind: Literal["comparison"] = "comparison"
     benchmark: BenchmarkName
-    primary_metric: Annotated[
-        PrimaryMetric, doc("metric by which contenders are ordered and called tied")
-    ]
+    primary_metric: Annotated[PrimaryMetric, doc("metric by which contenders are ordered")]
     baseline: Annotated[str | None, doc("the contender that all are compared with; null: none")]
     interval: Annotated[
         Literal["t", "bootstrap-t"] | None,
@@ -206,11 +200,11 @@ class ComparisonDocument(Document, frozen=True, kw_only=True):
         list[FailedContender],
         doc("models without a completed run; with --max-drop they pass no gate"),
     ]
-    pairs: Annotated[list[ComparedPair], doc("each with each other, or with the baseline")]
-    tied: Annotated[
-        list[Annotated[list[Name], Meta(min_length=2, max_length=2)]] | None,
-        doc("pairs without a significant difference in the primary metric; null: unknown for all"),
+    differences: Annotated[
+        list[PairedDifference],
+        doc("the primary figure of each pair: how much longer one holds, and how sure that is"),
     ]
+    pairs: Annotated[list[ComparedPair], doc("each with each other, or with the baseline")]
     conditions: Annotated[list[Condition], doc("settings that differ between contenders (--allow)")]
     gates: Annotated[list[DropGate], doc("result of each --max-drop for each contender")]
     minimum_gates: Annotated[

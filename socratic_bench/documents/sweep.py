@@ -70,6 +70,55 @@ class TwoGroups(Struct, frozen=True, kw_only=True):
     higher: Annotated[RunGroup, doc("the runs with higher values")]
 
 
+NoInterval = Literal["no_spread", "too_few_scenarios", "needs_stats"]
+
+
+class PairedDifference(Struct, frozen=True, kw_only=True):
+    """The primary figure of two models: the first minus the second, over scenarios that both
+    played. The test flips the signs of scenarios, and is corrected by Holm's method for all pairs
+    of models; the interval holds the differences that this test does not reject.
+    """
+
+    first: Annotated[str, doc("name of a model")]
+    second: Annotated[str, doc("name of the other")]
+    metric: Annotated[str, doc("path of the metric")]
+    difference: Annotated[
+        float | None, doc("mean over scenarios; null: there is none that both played")
+    ]
+    low: Annotated[float | None, doc("lower limit of the 95 % interval; null: no interval")]
+    high: Annotated[float | None, doc("upper limit; null if low is")]
+    no_interval_because: Annotated[
+        NoInterval | None,
+        doc(
+            "why there is no interval: all scenarios differ alike, too few for any p under .05 "
+            "after correction, or the extra stats is missing; null: there is one"
+        ),
+    ]
+    p: Annotated[Share | None, doc("exact two-sided sign-flip test; null without a difference")]
+    p_adjusted: Annotated[Share | None, doc("p corrected by Holm's method for all pairs")]
+    n_scenarios: Annotated[
+        Count,
+        doc(
+            "scenarios that both played; openings where there is one scenario, problems for runs "
+            "of many items"
+        ),
+    ]
+    detectable: Annotated[
+        Amount | None,
+        doc("difference that p_adjusted would find with 80 % power; null without an interval"),
+    ]
+    scenarios_needed: Annotated[
+        Count | None,
+        doc(
+            "scenarios that would decide in 80 % of cases, if they differ as these do; null: "
+            "decided, or they do not differ"
+        ),
+    ]
+    winner: Annotated[str | None, doc("the better model; null: undecided")] = None
+    undecided_because: Annotated[str | None, doc("why there is no winner; null: there is")] = None
+    summary: Annotated[str, doc("the result in one sentence")] = ""
+
+
 class Mean(Struct, frozen=True, kw_only=True):
     """A metric over the cells of a group."""
 
@@ -97,6 +146,9 @@ class Mean(Struct, frozen=True, kw_only=True):
         ),
     ] = None
     high: Annotated[float | None, doc("upper limit; null if low is")] = None
+    no_interval_because: Annotated[
+        NoInterval | None, doc("why there is no interval; null: there is one, or no mean")
+    ] = None
     variance: Annotated[
         Variance | None, doc("of single runs; null without two samples or without repeats")
     ] = None
@@ -376,6 +428,10 @@ class SweepDocument(Struct, frozen=True, kw_only=True):
         dict[str, list[Group]],
         doc("by axis: the cells of each value, best first, unknown last"),
     ] = {}
+    differences: Annotated[
+        list[PairedDifference],
+        doc("the primary figure of each two models: how much longer one holds, and how sure it is"),
+    ] = []
     agreement: Annotated[
         dict[str, Agreement],
         doc(

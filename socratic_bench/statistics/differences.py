@@ -1,46 +1,106 @@
-"""Whether a mean difference is more than chance, and how large one would have had to be to be seen.
+"""Whether a mean difference is more than chance: tests that flip signs, and intervals that agree.
 
-Every function raises `ImportError` without scipy, the extra `stats`, but for `holm`.
+One difference a cluster is given. Where models are alike, each is as likely above 0 as below, so
+its sign can be flipped. Nothing here needs scipy but `smallest_seen`.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
+from math import ceil, fsum, log2
+from random import Random
+from statistics import NormalDist, stdev
 
-from socratic_bench.statistics.intervals import LEVEL, Clustered, t_centre, t_share
+from socratic_bench.statistics.intervals import LEVEL, NO_ERROR, Interval, t_centre
 
 ALPHA = 1 - LEVEL
 POWER = 0.8
+# Up to so many differences all subsets are looked at, and above it so many that are drawn.
+MOST_EXACT, N_DRAWN, SEED = 16, 9_999, 1
 
 
-def paired_p(difference: Clustered) -> float | None:
-    """The two-sided p of no difference: Student's t on the differences of pairs, clustered, with a
-    degree of freedom less than clusters. `None` for a single cluster.
+def subset_means(differences: Sequence[float]) -> list[float]:
+    """The means of all subsets but the empty one, in order; of many differences those of some
+    subsets, which are drawn at random, always the same ones.
 
-    Where differences do not scatter at all there is no t: then it is that of the exact test which
-    flips the signs of K clusters, 2 / 2^K (1 where the difference is 0).
+    The true centre lies between any two neighbours with the same probability (Hartigan 1969,
+    Journal of the American Statistical Association 64: 1303, theorems 1 and 2).
     """
-    if difference.error is None:
+    if len(differences) > MOST_EXACT:
+        means = [
+            fsum(differences[n] for n in subset) / len(subset)
+            for subset in _drawn_subsets(len(differences))
+        ]
+    else:
+        sums: list[tuple[float, int]] = [(0.0, 0)]
+        for difference in differences:
+            sums += [(total + difference, n + 1) for total, n in sums]
+        means = [total / n for total, n in sums[1:]]
+    return sorted(0.0 if abs(mean) < NO_ERROR else mean for mean in means)
+
+
+@lru_cache(maxsize=2)
+def _drawn_subsets(n: int) -> list[list[int]]:
+    dice = Random(SEED)
+    subsets: list[list[int]] = []
+    while len(subsets) < N_DRAWN:
+        bits = dice.getrandbits(n)
+        if bits:
+            subsets.append([at for at in range(n) if bits >> at & 1])
+    return subsets
+
+
+def sign_flip_p(means: Sequence[float]) -> float:
+    """The two-sided p of no difference, from `subset_means`: the share of ways to flip signs which
+    give a sum as far from 0 as the differences have. Flipping a subset does if its mean is 0, or on
+    the other side.
+    """
+    n_beyond = min(sum(mean <= 0 for mean in means), sum(mean >= 0 for mean in means))
+    return min(1.0, 2 * (1 + n_beyond) / (1 + len(means)))
+
+
+def sign_flip_interval(means: Sequence[float], alpha: float = ALPHA) -> Interval | None:
+    """The differences that the test of the same `subset_means` does not reject at `alpha`. `None`
+    for too few of them, which can reject nothing.
+    """
+    n_beyond = int(alpha * (1 + len(means)) / 2 + NO_ERROR)
+    return Interval(means[n_beyond - 1], means[-n_beyond]) if n_beyond else None
+
+
+def fewest_clusters(n_tests: int) -> int:
+    """How many clusters it takes for the smallest p, 2 / 2^K, to be under .05 after correction."""
+    return ceil(1 + log2(n_tests / ALPHA))
+
+
+def clusters_needed(differences: Sequence[float], n_tests: int) -> int | None:
+    """How many clusters would decide in 80 % of cases if all differ as these do, by the normal
+    distribution (Guenther 1981, The American Statistician 35: 243). `None` if they do not differ.
+    """
+    mean = fsum(differences) / len(differences)
+    if abs(mean) < NO_ERROR:
         return None
-    if not difference.error:
-        return 2.0 ** (1 - difference.n_clusters) if difference.mean else 1.0
-    return 2 * t_share(-abs(difference.mean / difference.error), difference.n_clusters - 1)
+    ratio = (stdev(differences) if len(differences) > 1 else 0.0) / mean
+    point = -NormalDist().inv_cdf(ALPHA / n_tests / 2)
+    n = (ratio * (point + NormalDist().inv_cdf(POWER))) ** 2 + point**2 / 2 if ratio else 0.0
+    return max(fewest_clusters(n_tests), ceil(n))
 
 
-def smallest_seen(difference: Clustered) -> float | None:
+def smallest_seen(error: float, n_clusters: int, alpha: float = ALPHA) -> float:
     """The true difference that a sample of this size and scatter finds in 80 % of cases, tested at
-    5 % on two sides: that many standard errors give the noncentral t its power. `None` for a single
-    cluster, or without scatter.
+    `alpha` on two sides: that many standard errors give the noncentral t its power.
+
+    Raises `ImportError` without scipy.
     """
-    if not difference.error:
-        return None
-    return difference.error * t_centre(1 - POWER, difference.n_clusters - 1)
+    return error * t_centre(1 - POWER, n_clusters - 1, alpha)
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Each p corrected for their number (Holm 1979, Scandinavian Journal of Statistics 6: 65)."""
-    corrected = [1.0] * len(p_values)
+def holm_factors(p_values: Sequence[float]) -> list[float]:
+    """What each p is multiplied by for their number (Holm 1979, Scandinavian Journal of Statistics
+    6: 65); the product may be over 1.
+    """
+    factors = [1.0] * len(p_values)
     highest = 0.0
-    ranked = sorted(range(len(p_values)), key=p_values.__getitem__)
-    for rank, n in enumerate(ranked):
-        highest = max(highest, min(1.0, p_values[n] * (len(p_values) - rank)))
-        corrected[n] = highest
-    return corrected
+    for rank, n in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        factor, p = len(p_values) - rank, p_values[n]
+        highest = max(highest, p * factor)
+        factors[n] = highest / p if p else factor
+    return factors

@@ -71,15 +71,15 @@ def _expanded(freedom: int) -> float:
 
 
 @lru_cache(maxsize=4096)
-def t_centre(share: float, freedom: int) -> float:
-    """The centre of the noncentral distribution of which this share lies within `t_point` of 0, to
-    both sides.
+def t_centre(share: float, freedom: int, alpha: float = 1 - LEVEL) -> float:
+    """The centre of the noncentral distribution of which this share lies within the point that
+    `alpha` is beyond, to both sides.
 
     Raises `ImportError` without scipy.
     """
-    from scipy.special import nctdtr, nctdtrinc  # type: ignore[import-untyped]
+    from scipy.special import nctdtr, nctdtrinc, stdtrit  # type: ignore[import-untyped]
 
-    point = t_point(freedom)
+    point = float(stdtrit(freedom, 1 - alpha / 2))
     # Its inverse looks at one side only, and is right to a few parts in a million.
     guess = float(nctdtrinc(freedom, share, point))
     low, high = 0.99 * guess, 1.01 * guess
@@ -174,7 +174,7 @@ def t_limits(
     Practitioner's Guide to Cluster-Robust Inference, section VI.D), within bounds; `None` where
     there is no error, as for a single cluster.
     """
-    if value is None or error is None:
+    if value is None or not error:
         return None
     half = t_point(n_clusters - 1) * error
     return Interval(max(low, value - half), min(high, value + half))

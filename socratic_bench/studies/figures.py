@@ -5,14 +5,14 @@ from math import fsum, isfinite
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from socratic_bench.documents.comparison import ComparedPair, Difference
+from socratic_bench.documents.comparison import Difference
 from socratic_bench.documents.document import FIGURE_PLACES, USD_PLACES, to_places
 from socratic_bench.documents.sweep import (
     Hazard,
     Hazards,
     Mean,
+    NoInterval,
     PrimaryMetric,
     RunGroup,
     TurnHazard,
@@ -23,7 +23,6 @@ from socratic_bench.documents.usage import ActorUsage, Tokens
 from socratic_bench.ports.benchmark import Benchmark, MetricInfo
 from socratic_bench.ports.parts import Exposure
 from socratic_bench.statistics.bootstrap import Method, in_fixed_order, mean_interval
-from socratic_bench.statistics.differences import ALPHA, holm, paired_p, smallest_seen
 from socratic_bench.statistics.intervals import (
     Clustered,
     Clusters,
@@ -110,6 +109,7 @@ def mean_of(runs: Sequence[RunFigures], metric: MetricInfo, design: Design) -> M
         scope="samples like these" if interval else "these samples",
         low=round(interval.low, FIGURE_PLACES) if interval else None,
         high=round(interval.high, FIGURE_PLACES) if interval else None,
+        no_interval_because=no_interval_reason(mean, interval, design.method),
         variance=_variance(runs, metric.name, split),
         runs_to_halve=runs_to_halve(mean, plain_interval) if interval and not is_of_items else None,
         two_groups=None if is_of_items else two_groups(metric, split),
@@ -199,47 +199,31 @@ def differences_by_cluster(
 
 
 def difference_of(clusters: Clusters, method: Method | None) -> Difference:
-    """The mean of the differences of pairs. `p_holm` and `tied` come with `correct_for_all`."""
-    unknown = dict.fromkeys(("low", "high", "p", "p_holm", "detectable", "tied"))
+    """The mean of the differences of pairs, with its interval."""
     if not clusters:
-        return Difference(mean=None, n=0, n_clusters=0, **unknown)
-    mean = clustered(clusters)
-    difference = Difference(
-        mean=to_places(mean.mean, FIGURE_PLACES), n=mean.n, n_clusters=mean.n_clusters, **unknown
-    )
-    if method is None or mean.error is None:
-        return difference
-    p = paired_p(mean)
-    interval = None if _is_constant(mean, p) else interval_of(None, clusters, method)
-    return replace(
-        difference,
+        return Difference(mean=None, n=0, n_clusters=0, low=None, high=None)
+    mean, interval = clustered(clusters), interval_of(None, clusters, method)
+    return Difference(
+        mean=to_places(mean.mean, FIGURE_PLACES),
+        n=mean.n,
+        n_clusters=mean.n_clusters,
         low=to_places(interval.low if interval else None, FIGURE_PLACES),
         high=to_places(interval.high if interval else None, FIGURE_PLACES),
-        p=p,
-        detectable=to_places(smallest_seen(mean), FIGURE_PLACES),
+        no_interval_because=no_interval_reason(mean, interval, method),
     )
 
 
-def _is_constant(mean: Clustered, p: float | None) -> bool:
-    """Whether few clusters all differ by the same amount, which rules no other difference out."""
-    return bool(not mean.error and mean.mean and p is not None and p > ALPHA)
-
-
-def correct_for_all(pairs: Sequence[ComparedPair]) -> list[ComparedPair]:
-    """Each p corrected by Holm's method for all metrics and pairs."""
-    p_values = [
-        (n, metric, difference.p)
-        for n, pair in enumerate(pairs)
-        for metric, difference in pair.differences.items()
-        if difference.p is not None
-    ]
-    corrected = [dict(pair.differences) for pair in pairs]
-    for (n, metric, _), p in zip(p_values, holm([p for *_, p in p_values]), strict=True):
-        corrected[n][metric] = replace(corrected[n][metric], p_holm=p, tied=p > ALPHA)
-    return [
-        replace(pair, differences=differences)
-        for pair, differences in zip(pairs, corrected, strict=True)
-    ]
+def no_interval_reason(
+    mean: Clustered, interval: Interval | None, method: Method | None
+) -> NoInterval | None:
+    """Why a mean has no interval; `None` if it has one."""
+    if interval:
+        return None
+    if mean.error is None:
+        return "too_few_scenarios"
+    if method is None:
+        return "needs_stats"
+    return "too_few_scenarios" if mean.error else "no_spread"
 
 
 def hazards_of(runs: Sequence[RunFigures], design: Design) -> dict[str, Hazards]:

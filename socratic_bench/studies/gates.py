@@ -256,6 +256,8 @@ def _drop_reason(difference: Difference) -> str:
         return "no pair of runs tells it"
     if difference.n_clusters < FEWEST:
         return "one sample has no interval"
+    if difference.no_interval_because == "no_spread":
+        return "all samples differ alike"
     return "its interval has no limit"
 
 

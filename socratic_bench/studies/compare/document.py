@@ -11,17 +11,15 @@ from socratic_bench.documents.comparison import (
     ComparisonDocument,
     Condition,
     Contender,
-    Difference,
     FailedContender,
     TurnScore,
 )
 from socratic_bench.documents.document import FIGURE_PLACES, ErrorEntry
-from socratic_bench.documents.sweep import MinimumGate, PrimaryMetric
+from socratic_bench.documents.sweep import MinimumGate, PairedDifference, PrimaryMetric
 from socratic_bench.errors import Problem
 from socratic_bench.ports.benchmark import Benchmark, MetricInfo
 from socratic_bench.studies.figures import (
     Design,
-    correct_for_all,
     danger,
     difference_of,
     differences_by_cluster,
@@ -38,7 +36,15 @@ from socratic_bench.studies.gates import (
     missed_drops,
     missed_minima,
 )
-from socratic_bench.studies.groups import Group, Unlike, kind_of, pair_runs, pairs_of_groups
+from socratic_bench.studies.groups import (
+    Group,
+    Pairing,
+    Unlike,
+    kind_of,
+    pair_runs,
+    pairs_of_groups,
+)
+from socratic_bench.studies.primary import PairedRuns, primary_differences
 from socratic_bench.studies.reading import FailedCell
 from socratic_bench.studies.times import (
     common_horizon,
@@ -51,10 +57,7 @@ from socratic_bench.types import plural
 NO_PAIR = Problem.of(
     "Some have no pair: give runs the same samples and {seed}, or play them in one sweep."
 )
-NO_INTERVALS = (
-    "There are no intervals, tests or ties without scipy: install the extra stats "
-    '(pip install ".[stats]").'
-)
+NO_INTERVALS = 'There are no intervals: install the extra stats (pip install ".[stats]").'
 
 
 class Comparison(Struct, frozen=True, kw_only=True):
@@ -91,7 +94,9 @@ def document_of(comparison: Comparison, call: Callable[[str], str] = str) -> Com
 
     groups = sorted(comparison.groups, key=place)
     ordered = [contenders[group.name] for group in groups]
-    pairs = correct_for_all([*_pairs(groups, comparison, horizons)])
+    pairings = [*_pairings(groups, comparison)]
+    pairs = [_pair(*entry, comparison, horizons) for entry in pairings]
+    differences = _primary(pairings, comparison)
     failed = [*_failed_contenders(comparison)]
     failed_rivals = [contender for contender in failed if contender.source != comparison.baseline]
     drops = [
@@ -108,8 +113,8 @@ def document_of(comparison: Comparison, call: Callable[[str], str] = str) -> Com
         n_runs=sum(contender.n_runs for contender in ordered),
         contenders=ordered,
         failed=failed,
+        differences=differences,
         pairs=pairs,
-        tied=_tied(pairs, primary.name),
         conditions=[
             Condition(
                 name=path, values={name: [*group_values] for name, group_values in values.items()}
@@ -173,38 +178,59 @@ def _score_by_turn(group: Group) -> list[TurnScore]:
     ]
 
 
-def _pairs(
-    groups: Sequence[Group], comparison: Comparison, horizons: Mapping[str, float]
-) -> Iterator[ComparedPair]:
-    """The pairs of groups with their differences, whose p is yet to be corrected."""
-    design = comparison.design
+def _pairings(
+    groups: Sequence[Group], comparison: Comparison
+) -> Iterator[tuple[Group, Group, Pairing]]:
+    """The pairs of groups that are compared, with their pairs of runs."""
     runs = [run for group in groups for run in group.runs]
     kind = kind_of(runs, comparison.unlike)
     failed = {cell.row.model for cell in comparison.failed if cell.source == comparison.baseline}
     for first, second in pairs_of_groups(groups, failed):
-        if second is None:
-            continue
-        pairing = pair_runs(first, second, design, kind)
-        survival = {
-            name: survival_difference(
-                pairing.pairs, name, horizon, has_limits=comparison.has_limits
+        if second is not None:
+            yield first, second, pair_runs(first, second, comparison.design, kind)
+
+
+def _primary(
+    pairings: Sequence[tuple[Group, Group, Pairing]], comparison: Comparison
+) -> list[PairedDifference]:
+    paired = [
+        PairedRuns(first=first.name, second=second.name, pairs=pairing.pairs)
+        for first, second, pairing in pairings
+    ]
+    samples = {run.sample for group in comparison.groups for run in group.runs}
+    return primary_differences(
+        paired,
+        comparison.benchmark,
+        is_one_sample=len(samples) == 1,
+        has_limits=comparison.has_limits,
+    )
+
+
+def _pair(
+    first: Group,
+    second: Group,
+    pairing: Pairing,
+    comparison: Comparison,
+    horizons: Mapping[str, float],
+) -> ComparedPair:
+    survival = {
+        name: survival_difference(pairing.pairs, name, horizon, has_limits=comparison.has_limits)
+        for name, horizon in horizons.items()
+    }
+    return ComparedPair(
+        first=first.name,
+        second=second.name,
+        paired_by=pairing.paired_by,
+        n_pairs=len(pairing.pairs),
+        n_unpaired=pairing.n_unpaired,
+        differences={
+            metric.name: difference_of(
+                differences_by_cluster(pairing.pairs, metric.name), comparison.design.method
             )
-            for name, horizon in horizons.items()
-        }
-        yield ComparedPair(
-            first=first.name,
-            second=second.name,
-            paired_by=pairing.paired_by,
-            n_pairs=len(pairing.pairs),
-            n_unpaired=pairing.n_unpaired,
-            differences={
-                metric.name: difference_of(
-                    differences_by_cluster(pairing.pairs, metric.name), design.method
-                )
-                for metric in comparison.metrics
-            },
-            survival={name: difference for name, difference in survival.items() if difference},
-        )
+            for metric in comparison.metrics
+        },
+        survival={name: difference for name, difference in survival.items() if difference},
+    )
 
 
 def _failed_contenders(comparison: Comparison) -> Iterator[FailedContender]:
@@ -230,13 +256,6 @@ def _minimum_gates(
         yield from minimum_gates(minima, gone.model, {}, {})
 
 
-def _tied(pairs: Sequence[ComparedPair], metric: str) -> list[list[str]] | None:
-    tested = [pair for pair in pairs if pair.differences[metric].tied is not None]
-    if not tested:
-        return None
-    return [[pair.first, pair.second] for pair in tested if pair.differences[metric].tied]
-
-
 def _notices_on_pairs(
     pairs: Sequence[ComparedPair], comparison: Comparison, call: Callable[[str], str]
 ) -> Iterator[str]:
@@ -252,16 +271,6 @@ def _notices_on_pairs(
         yield "Some runs have no counterpart, and count in means alone."
     if any(difference.n_clusters == 1 for difference in differences):
         yield "A difference over one sample has no interval: play several."
-    if any(_is_constant(difference) for difference in differences):
-        yield (
-            "A difference that is the same in all of a few samples has no interval: that proves "
-            "little below six."
-        )
-
-
-def _is_constant(difference: Difference) -> bool:
-    has_p = difference.p is not None
-    return bool(difference.mean) and has_p and difference.low is difference.detectable is None
 
 
 def _notices_on_failed(

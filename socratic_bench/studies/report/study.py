@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations, product
+from statistics import fmean
 
 from msgspec import Struct
 
@@ -14,7 +15,7 @@ from socratic_bench.ports.benchmark import MetricInfo
 from socratic_bench.ports.parts import Views
 from socratic_bench.runs.gates import metric_at
 from socratic_bench.statistics.bootstrap import Limits, Method, in_fixed_order, survival_limits
-from socratic_bench.statistics.differences import ALPHA, paired_p
+from socratic_bench.statistics.differences import ALPHA, sign_flip_p, subset_means
 from socratic_bench.statistics.intervals import clustered
 from socratic_bench.statistics.survival import Step, Time, curve, median, restricted_mean
 from socratic_bench.studies.figures import (
@@ -150,8 +151,8 @@ class Study:
         for group, other in combinations(self.groups, 2):
             pairing = pair_runs(group, other, self._design)
             clusters = differences_by_cluster(pairing.pairs, metric)
-            p = paired_p(clustered(clusters)) if clusters else None
-            if p is not None:
+            if clusters:
+                p = sign_flip_p(subset_means([fmean(values) for values in clusters]))
                 p_by_pair[group.name, other.name] = p
         return p_by_pair
 

@@ -1,6 +1,7 @@
 """The document of a sweep: each value of each axis with its figures, the best first."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import combinations
 
 from msgspec import Struct
 
@@ -13,6 +14,7 @@ from socratic_bench.documents.sweep import (
     FailedCell,
     Group,
     MinimumGate,
+    PairedDifference,
     PrimaryMetric,
     SweepDocument,
 )
@@ -31,7 +33,8 @@ from socratic_bench.studies.figures import (
     usage_total,
 )
 from socratic_bench.studies.gates import minimum_gates, missed_minima
-from socratic_bench.studies.sweep.grid import MODEL, Cell, Grid
+from socratic_bench.studies.primary import PairedRuns, primary_differences
+from socratic_bench.studies.sweep.grid import MODEL, OPENING, Cell, Grid
 from socratic_bench.studies.sweep.sweep import GO_ON, SweepResult
 from socratic_bench.studies.times import common_horizon, survival_of, times_by_cluster
 from socratic_bench.types import Json, plural
@@ -71,7 +74,8 @@ def document_of(
     in_folder, in_bucket = result.indices
     grid = result.request.grid
     method = result.request.settings.interval if has_intervals else None
-    groups = _groups(result, design_of(grid, method), primary)
+    design = design_of(grid, method)
+    groups = _groups(result, design, primary)
     gates = [
         gate
         for group in groups[MODEL]
@@ -93,6 +97,7 @@ def document_of(
         n_failed=len(failed),
         n_missing=len(cells) - len(ended),
         groups=groups,
+        differences=_differences(result, [group.value for group in groups[MODEL]], design),
         agreement=Agreement.of(votes for row in completed for votes in row.votes or ()),
         minimum_gates=gates,
         usage=usage_total(row.usage for row in ended),
@@ -181,6 +186,37 @@ def _groups_of_axis(
         for value, members in cells.items()
     ]
     return sorted(unordered, key=lambda group: rank(_mean(group, primary), primary))
+
+
+def _differences(
+    result: SweepResult, models: Sequence[Json], design: Design
+) -> list[PairedDifference]:
+    """The primary figure of each two models, over cells that differ in the model alone."""
+    cells: dict[Json, dict[object, CellFigures]] = {model: {} for model in models}
+    for row in _ended(result):
+        if row.status == "completed":
+            place = {**row.axes, MODEL: None, "repeat": row.repeat}
+            figures = _figures(row, result.benchmark.metrics)
+            cells[row.axes[MODEL]][tuple(sorted(place.items()))] = figures
+    paired = [
+        PairedRuns(
+            first=str(first),
+            second=str(second),
+            pairs=[
+                (design.cluster(run), run, cells[second][place])
+                for place, run in cells[first].items()
+                if place in cells[second]
+            ],
+        )
+        for first, second in combinations(models, 2)
+    ]
+    grid = result.request.grid
+    return primary_differences(
+        paired,
+        result.benchmark,
+        is_one_sample=set(grid.cluster_axes) <= {OPENING},
+        has_limits=design.method is not None,
+    )
 
 
 def _mean(group: Group, primary: PrimaryMetric) -> float | None:
