@@ -59,7 +59,7 @@ def build_parser() -> Parser:
         prog="socratic-runner compare",
         description="Compares models by stored runs: means, and differences over pairs of runs of "
         "one sample, opening and repeat. A model that several arguments have is compared with "
-        "itself. Intervals and tests need the extra stats.",
+        "itself. Intervals need the extra stats.",
         epilog=EPILOG,
     )
     add_runs(parser)
