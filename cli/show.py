@@ -37,12 +37,10 @@ BOLD = 1
 # What marks a turn in the chart, beside its colour.
 SHORT, UNJUDGED, RIGHT, UNSCORED, EVENT = "!", "?", "+", ".", "*"
 COLOURS = {SHORT: terminal.RED, UNJUDGED: terminal.YELLOW}
-CHART_LINES = 10
-LABEL_COLUMNS = 6
-NUMBERED_EVERY = 10
-ASCII_LEVELS, LEVELS = " .:#", " ▁▂▃▄▅▆▇█"
-ASCII_AXIS, AXIS = "|", "│"
-THRESHOLD = "_"
+# A line of the chart: turn, sign and event, then the bar.
+LABEL_COLUMNS, BAR_COLUMNS = 8, 40
+BLOCK, ASCII_BLOCK = "█", "#"
+THRESHOLD = "|"
 
 
 def main(words: Sequence[str]) -> int:
@@ -264,28 +262,18 @@ def _speech(speaker: str, text: str) -> Iterator[str]:
 
 def _wrapped(line: str, columns: int) -> Iterator[str]:
     """A line broken between words where it is too wide, and within words that are too wide."""
-    if "\x1b" in line or terminal.width_of(line) <= columns:
+    if "\x1b" in line:
         yield line.rstrip()
         return
     indent = line[: len(line) - len(line.lstrip(" "))][: columns // 2]
-    now, width = indent, len(indent)
-    for word in line.split():
-        room = terminal.width_of(word)
-        if width > len(indent) and width + 1 + room > columns:
-            yield now
-            now, width = indent, len(indent)
-        if width > len(indent):
-            now, width = f"{now} ", width + 1
-        if width + room <= columns:
-            now, width = now + word, width + room
-            continue
-        for sign in word:
-            sign_width = terminal.width_of(sign)
-            if sign_width + width > columns:
-                yield now
-                now, width = indent, len(indent)
-            now, width = now + sign, width + sign_width
-    yield now
+    line = line.rstrip()
+    while terminal.width_of(line) > columns:
+        end = next(n for n in range(columns, 0, -1) if terminal.width_of(line[:n]) <= columns)
+        space = line.rfind(" ", len(indent) + 1, end + 1)
+        end = end if space < 0 else space
+        yield line[:end].rstrip()
+        line = indent + line[end:].lstrip()
+    yield line
 
 
 def _sign_of(single: Single, turn: TurnRow) -> str:
@@ -303,69 +291,35 @@ def _coloured(text: str, sign: str) -> str:
 
 
 def _chart_lines(single: Single, columns: int) -> Iterator[str]:
-    """The scores of all turns: bars where a judge scores turns, and a sign for each turn.
-
-    Turns that have no room side by side follow below.
-    """
+    """A bar for each turn where a judge scores turns, or else a sign for each."""
     turns = single.run.turns
-    room = max(NUMBERED_EVERY, columns - LABEL_COLUMNS - 3)
-    each = 2 if 2 * len(turns) <= room else 1
     has_scores = any(turn.score is not None for turn in turns)
-    for piece in _pieces(turns, room // each):
-        if has_scores:
-            yield from _bar_lines(single, piece, each)
-        yield from _sign_lines(single, piece, each)
-        yield ""
-    yield f"{' ' * LABEL_COLUMNS}{_legend(single, has_scores=has_scores)}"
+    signs = [_coloured(sign, sign) for sign in (_sign_of(single, turn) for turn in turns)]
+    if has_scores:
+        for turn, sign in zip(turns, signs, strict=True):
+            event = EVENT if turn.events else " "
+            bar = _bar(single, turn.score, min(columns - LABEL_COLUMNS, BAR_COLUMNS))
+            yield f"{turn.turn:4d} {sign}{event} {bar}".rstrip()
+    else:
+        length = max(1, columns - LABEL_COLUMNS)
+        for start in range(0, len(turns), length):
+            yield f"{turns[start].turn:4d} {''.join(signs[start : start + length])}"
+    yield f"     {_legend(single, has_scores=has_scores)}"
 
 
-def _pieces(turns: Sequence[TurnRow], most: int) -> Iterator[Sequence[TurnRow]]:
-    # Whole tens, so that each piece begins with a numbered turn.
-    length = (
-        most if len(turns) <= most else max(NUMBERED_EVERY, most // NUMBERED_EVERY * NUMBERED_EVERY)
-    )
-    return (turns[start : start + length] for start in range(0, len(turns), length))
-
-
-def _bar_lines(single: Single, turns: Sequence[TurnRow], each: int) -> Iterator[str]:
+def _bar(single: Single, score: float | None, columns: int) -> str:
+    """A score as a bar of at most so many columns, with the threshold where that is beyond it."""
     low, high = single.bounds
-    step = (high - low) / CHART_LINES or 1.0
-    threshold_line = None if single.threshold is None else round((single.threshold - low) / step)
-    levels, axis = (LEVELS, AXIS) if _can_show(LEVELS + AXIS) else (ASCII_LEVELS, ASCII_AXIS)
-    for line in reversed(range(CHART_LINES)):
-        empty = THRESHOLD if line == threshold_line else " "
-        cells = []
-        for turn in turns:
-            block = _block(turn.score, low + line * step, step, levels, is_last=line == 0)
-            cell = (empty if block == " " else block) + empty * (each - 1)
-            cells.append(_coloured(cell, _sign_of(single, turn)) if block != " " else cell)
-        is_labelled = line in (0, threshold_line) or line == CHART_LINES - 1
-        yield f"{_label(line, low, step, is_labelled=is_labelled)} {axis}{''.join(cells)}".rstrip()
+    full = BLOCK if _can_show(BLOCK) else ASCII_BLOCK
 
+    def place(value: float) -> int:
+        return round((value - low) / ((high - low) or 1.0) * columns)
 
-def _label(line: int, low: float, step: float, *, is_labelled: bool) -> str:
-    """The value at the foot of a line; at the top line, at its head."""
-    value = low + (line + (line == CHART_LINES - 1)) * step
-    return f"{value:{LABEL_COLUMNS - 1}.4g}" if is_labelled else " " * (LABEL_COLUMNS - 1)
-
-
-def _block(score: float | None, foot: float, step: float, levels: str, *, is_last: bool) -> str:
-    """How much of a line a score fills; the lowest one is seen, too."""
-    if score is None:
-        return " "
-    share = min(max((score - foot) / step, 0.0), 1.0)
-    level = round(share * (len(levels) - 1))
-    return levels[max(level, 1) if is_last or share > 0 else level]
-
-
-def _sign_lines(single: Single, turns: Sequence[TurnRow], each: int) -> Iterator[str]:
-    indent, gap = " " * (LABEL_COLUMNS + 1), " " * (each - 1)
-    signs = [_sign_of(single, turn) for turn in turns]
-    yield f"{indent}{''.join(_coloured(sign, sign) + gap for sign in signs)}".rstrip()
-    if any(turn.events for turn in turns):
-        yield f"{indent}{''.join((EVENT if turn.events else ' ') + gap for turn in turns)}".rstrip()
-    numbers = [f"{turn.turn:<{NUMBERED_EVERY * each}}" for turn in turns[::NUMBERED_EVERY]]
-    yield f"{indent}{''.join(numbers)}".rstrip()
+    n_full = 0 if score is None else min(max(place(score), 1), columns)
+    bar = [full] * n_full + [" "] * (columns - n_full)
+    if single.threshold is not None and n_full < (at := place(single.threshold)) <= columns:
+        bar[at - 1] = THRESHOLD
+    return "".join(bar)
 
 
 def _legend(single: Single, *, has_scores: bool) -> str:

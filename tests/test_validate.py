@@ -154,7 +154,7 @@ def test_every_file_is_told_by_what_it_is(outcome, found):
         ("bad.jsonl", ("line 2: prompt must be text.", "line 3: it is no JSON")),
         (
             "bad_prices.json",
-            ("models['a'].default.input must", "models['a'].default.output is missing"),
+            ("models['a'].default.input", "models['a'].default.output is missing"),
         ),
         ("own.toml", ("family: ", 'age: "old" is not one of')),
         ("broken.toml", ("not valid TOML",)),

@@ -1,22 +1,22 @@
 """A user's file of prices (`--prices`): its type, and reading it with every mistake reported."""
 
 import json
-import re
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_origin
 
-from msgspec import NODEFAULT, UNSET, Meta, Struct, UnsetType, defstruct, field
+from msgspec import UNSET, Meta, Struct, UnsetType, ValidationError, defstruct, field
+from msgspec.structs import fields
 
 from socratic_bench.catalogue.prices import (
     OPTIMIZED,
     PRICED,
-    PRICES,
     PriceSource,
     PriceTable,
     builtin_prices,
 )
+from socratic_bench.concurrency import convert
 from socratic_bench.errors import Problem, UsageError
-from socratic_bench.types import Json, doc, is_text
+from socratic_bench.types import Json, doc
 
 MAX_USD = 1_000_000
 DATE = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
@@ -141,87 +141,48 @@ def price_problems(prices: Json) -> Iterator[str]:
     if not isinstance(prices, dict):
         yield "it must be a JSON object."
         return
-    yield from _unknown_keys("", prices, PriceFile.__struct_fields__)
-    if prices.get("kind", "prices") != "prices":
-        yield f"kind is {prices['kind']!r}, but must be 'prices'."
-    version = prices.get("schema_version", 1)
-    if version != 1 or isinstance(version, bool):
-        yield f"schema_version is {version!r}, but must be 1."
-    yield from _source_problems(prices.get("source", {}))
     models = prices.get("models")
-    if not isinstance(models, dict) or not models:
-        yield "models must be an object with an entry for each model id."
-        return
-    for name, row in models.items():
-        if not is_text(name):
-            yield f"models has a name that is no UTF-8 text: {name!r}."
+    rows = models if isinstance(models, dict) else {}
+    yield from _mistakes("", {**prices, "models": _ANY_ROW if rows else models}, PriceFile)
+    for name, row in rows.items():
         yield from row_problems(f"models[{name!r}]", row)
-
-
-def _source_problems(source: Json) -> Iterator[str]:
-    if not isinstance(source, dict):
-        yield "source must be an object."
-        return
-    yield from _unknown_keys("source.", source, SourceRow.__struct_fields__)
-    for name in SourceRow.__struct_fields__:
-        value = source.get(name)
-        if not isinstance(value, str | None):
-            yield f"source.{name} must be a text."
-        elif value is not None and not is_text(value):
-            yield f"source.{name} is no UTF-8 text: {value!r}."
-    date = source.get("date")
-    if isinstance(date, str) and not re.fullmatch(DATE, date):
-        yield f"source.date is {date!r}, but must be of the form 2026-01-31."
 
 
 def row_problems(where: str, row: Json) -> Iterator[str]:
     """The mistakes in the prices of one model, which stand at `where`."""
-    if not isinstance(row, dict):
-        yield f"{where} must be an object of service tiers."
-        return
-    yield from _unknown_keys(f"{where}.", row, ModelRow.__struct_fields__)
-    if not isinstance(row.get("stand_in", False), bool):
-        yield f"{where}.stand_in must be true or false."
-    if not any(tier in row for tier in PRICED):
+    yield from _mistakes(where, row, ModelRow)
+    if isinstance(row, dict) and not any(tier in row for tier in PRICED):
         yield f"{where} has no tier: give {', '.join(PRICED)}."
-    for tier in PRICED:
-        if tier in row:
-            yield from _rates_problems(f"{where}.{tier}", row[tier], RatesRow)
 
 
-def _rates_problems(where: str, rates: Json, row: type[RatesRow | StepRow]) -> Iterator[str]:
-    if not isinstance(rates, dict):
+_ANY_ROW: Json = {"any": {"default": {"input": 0, "output": 0}}}
+
+
+def _mistakes(where: str, value: Json, kind: type[Struct]) -> Iterator[str]:
+    """Every mistake in an object, field by field: msgspec stops at the first one."""
+    if not isinstance(value, dict):
         yield f"{where} must be an object."
         return
-    yield from _unknown_keys(f"{where}.", rates, row.__struct_fields__)
-    yield from _price_problems(where, rates, row)
-    if row is StepRow:
-        tokens = rates.get("input_tokens")
-        if not isinstance(tokens, int) or isinstance(tokens, bool) or tokens < 1:
-            yield f"{where}.input_tokens must be a whole number from 1."
-    elif "over" in rates:
-        yield from _rates_problems(f"{where}.over", rates["over"], StepRow)
+    lead = f"{where}." if where else ""
+    for name in [name for name in value if name not in kind.__struct_fields__]:
+        yield f"{lead}{name} is not known: there is {', '.join(kind.__struct_fields__)}."
+    for info in fields(kind):
+        if info.name not in value:
+            if info.required:
+                yield f"{lead}{info.name} is missing."
+        elif inner := _struct_in(info.type):
+            yield from _mistakes(f"{lead}{info.name}", value[info.name], inner)
+        else:
+            try:
+                convert(value[info.name], info.type)
+            except (ValidationError, OverflowError) as error:  # a number that no float can be
+                yield f"{lead}{info.name}: {str(error).partition(' - at')[0]}."
 
 
-def _price_problems(
-    where: str, rates: dict[str, Json], row: type[RatesRow | StepRow]
-) -> Iterator[str]:
-    defaults = dict(zip(row.__struct_fields__, row.__struct_defaults__, strict=True))
-    for kind in PRICES:
-        if kind in rates and not _is_valid_price(rates[kind]):
-            yield f"{where}.{kind} must be a number from 0 to {MAX_USD}, in USD per million tokens."
-        elif kind not in rates and defaults[kind] is NODEFAULT:
-            yield f"{where}.{kind} is missing."
-
-
-def _is_valid_price(value: Json) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    # A whole number may have more digits than fit into a float; NaN is within no bounds.
-    return 0 <= value <= MAX_USD
-
-
-def _unknown_keys(where: str, row: dict[str, Json], names: tuple[str, ...]) -> Iterator[str]:
-    for name in row:
-        if name not in names:
-            yield f"{where}{name} is not known: there is {', '.join(names)}."
+def _struct_in(kind: Any) -> type[Struct] | None:  # noqa: ANN401 -- any type of a field
+    """The struct that a field is, or may be."""
+    if isinstance(kind, type):
+        return kind if issubclass(kind, Struct) else None
+    if get_origin(kind) is dict:
+        return None
+    return next(filter(None, map(_struct_in, get_args(kind))), None)
