@@ -33,10 +33,7 @@ _PIECE = re.compile(r"\s*\S+\s*\S*\s*\S*|\s+")
 
 
 class HttpRequest(Struct, frozen=True):
-    """A whole request. Header names are lower case; `connection` numbers the TCP connections.
-
-    `local` is the address and the port at which the client has reached the endpoint.
-    """
+    """A whole request: header names in lower case, its connection's number, where it arrived."""
 
     method: str
     target: str

@@ -20,10 +20,7 @@ _ARN = re.compile(
 
 
 class Traits(Struct, frozen=True, kw_only=True):
-    """One model's limits. `base_id` is the foundation model's id.
-
-    `is_known`: whether there is such a model, by the id, profile or ARN that was asked for.
-    """
+    """One model's limits; `is_known`: whether there is one by the id, profile or ARN asked for."""
 
     base_id: str
     is_known: bool

@@ -34,9 +34,7 @@ class Record(Struct, frozen=True):
 
 
 class Dialogue(Struct, frozen=True, kw_only=True):
-    """A request as its model sees it. `reply` is the text that a judge is shown, `record` a whole
-    dialogue that it is asked about.
-    """
+    """A request as its model sees it; a judge is shown a `reply` or a `record` of a dialogue."""
 
     model_id: str
     system: str
@@ -68,10 +66,7 @@ class Dialogue(Struct, frozen=True, kw_only=True):
         return sum(role == "user" for role, _ in self.messages) - 1
 
     def seed(self, salt: str = "") -> int:
-        """A number for all that was said and who is asked, and for nothing else of the request.
-
-        Cache points, metadata and sampling fields leave a reply as it is, so that runs compare.
-        """
+        """A number for what was said and who is asked, whatever else the request has."""
         parts = [salt, self.base_id, self.system]
         parts += [text for message in self.messages for text in message]
         return hashed("\x1f".join(parts))

@@ -2,10 +2,7 @@
 
 
 class ServiceError(Exception):
-    """An answer other than 200: its status, its name for `x-amzn-ErrorType`, its message.
-
-    `retry_after_ms` becomes the header `x-amz-retry-after`; `details` are further fields.
-    """
+    """An answer other than 200: status, name, message, advice to wait, and further fields."""
 
     def __init__(
         self,

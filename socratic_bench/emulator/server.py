@@ -154,10 +154,7 @@ class Emulator:
 
 
 def serve(settings: Settings, *, host: str, port: int, ready: Callable[[str], None]) -> None:
-    """Listen until SIGHUP, SIGINT or SIGTERM, but for one that is ignored. For the main thread.
-
-    `ready` is called with the URL.
-    """
+    """Listen until a signal that is not ignored; `ready` gets the URL. For the main thread."""
     has_ended = threading.Event()
     _raise_descriptor_limit(settings.max_connections + SPARE_DESCRIPTORS)
     with Emulator(settings, host, port) as emulator:

@@ -57,10 +57,7 @@ _OTHER_SITES = ("cross-site", "same-site")
 
 
 class RequestRecord(Struct, frozen=True, kw_only=True):
-    """One request and how it was answered. `time` is Unix time; what a request lacks is `None`.
-
-    `body` is kept only where the settings ask for it.
-    """
+    """One request and how it was answered, at a Unix time; what a request lacks is `None`."""
 
     seq: int
     time: float

@@ -90,9 +90,7 @@ class ExecutionTurn(Turn, frozen=True, kw_only=True):
 
 
 def read_turn(turn: ExecutionTurn) -> ExecutionTurn:
-    """The turn with its answer and result. A reply that was refused or cut off has no answer,
-    whatever its text says.
-    """
+    """The turn with its answer and result; a reply that was refused or cut off has no answer."""
     if turn.answered != "answered":
         return _with_result(turn, turn.answered, is_parsed=None)
     answer = _read_answer(turn.item, turn.reply.message.text)
@@ -152,9 +150,7 @@ def read_prediction(reply: str, function_name: str) -> Answer | None:
 
 
 def read_choice(reply: str) -> Answer | None:
-    """The last JSON object that names a program, with its assertion; `None` if no object can be
-    read.
-    """
+    """The last JSON object that names a program, with its assertion, if both can be read."""
     end = reply[-MAX_CHARACTERS:]
     choice = next(_choice_objects(end), None) or next(
         _choice_objects(_ESCAPE.sub(r"\\\\", end)), None
@@ -207,9 +203,7 @@ def _read_literal(text: str) -> Answer | None:
 
 
 def _read_among_words(block: str, function_name: str) -> Answer | None:
-    """The assertion about the function in a block with other words; `None` if there are several
-    with different values.
-    """
+    """The assertion about the function in a block; `None` for several with different values."""
     # An assertion over several lines ends with the block.
     last = "assert " + block.rpartition("\nassert ")[2]
     assertions = [*_assertions(block, function_name)]

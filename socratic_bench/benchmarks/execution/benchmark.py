@@ -94,9 +94,7 @@ class ExecutionBenchmark(Benchmark):
     documents: Mapping[str, type[Struct]] = DOCUMENTS
 
     def prepare(self, config: CoreConfig) -> ExecutionEpisode:
-        """All calls of a configuration. Raises `UsageError` with every mistake in settings, prompt
-        file and data set.
-        """
+        """All calls of a run. Raises `UsageError` with all mistakes in settings, prompt, data."""
         settings = part_of(config, Settings)
         problems: list[Words] = [*sampling_problems(settings)]
         if settings.prompt is not None:
@@ -135,9 +133,7 @@ class ExecutionBenchmark(Benchmark):
 
 
 class ExecutionEpisode(Episode, frozen=True, kw_only=True):
-    """Asks the items; none depends on another. `system` is the user's own system prompt; `None`:
-    the built-in one of the item's level.
-    """
+    """Asks the items. `system` is the user's own prompt; `None`: that of the item's level."""
 
     settings: Settings
     items: tuple[Item, ...]

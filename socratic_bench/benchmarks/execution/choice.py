@@ -125,9 +125,7 @@ def _chose_a(readable: Outcomes) -> Cases:
 
 
 def _consistency(readable: Outcomes) -> Cases:
-    """By problem, whether the decisions of a case agree, pair by pair: the first in one order with
-    the first in the other.
-    """
+    """By problem, whether the n-th decisions in each order, of one case, are for one program."""
     by_case: dict[tuple[str, int], list[ItemOutcome]] = defaultdict(list)
     for decision in sorted(readable, key=lambda decision: decision.round):
         by_case[decision.problem, decision.case].append(decision)

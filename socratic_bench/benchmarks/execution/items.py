@@ -108,10 +108,7 @@ def value_of(text: str) -> Value:
 
 
 def make_items(settings: Settings, problems: Sequence[Problem]) -> tuple[Item, ...]:
-    """All calls of a run, round by round, so that a run that ends early has asked all problems.
-
-    Within a round the task's seed gives the order.
-    """
+    """All calls of a run, round by round; within a round the task's seed gives the order."""
     seeded: list[tuple[int, Item]] = []
     if settings.task != "choice":
         seeded += [(settings.pred_seed, item) for item in _prediction_items(settings, problems)]

@@ -33,10 +33,7 @@ def parse_literal(text: str) -> Value:
 
 
 def parse_answer(text: str) -> Value:
-    """The value of a literal, or of the right side of `[assert] call == literal[, message]`.
-
-    Raises `LiteralError`.
-    """
+    """The value of a literal, or of the right side of `[assert] call == literal[, message]`."""
     body = _parse(ast.Module, text).body
     statement = body[0] if len(body) == 1 else None
     if isinstance(statement, ast.Assert):
@@ -69,10 +66,7 @@ def compare(answer: Value, expected: Value) -> Comparison:
 
 
 def parse_python(kind: type[Tree], text: str) -> Tree:
-    """The tree of a program, `ast.Module`, or of an `ast.Expression`. Raises as `ast.parse` does.
-
-    Warnings, such as those of odd escapes, are not printed.
-    """
+    """The tree of a program, `ast.Module`, or an `ast.Expression`; no warning is printed."""
     with _warnings_lock, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tree = ast.parse(text, mode="exec" if kind is ast.Module else "eval")

@@ -141,9 +141,7 @@ def pass_cases(outcomes: Outcomes) -> Cases:
 
 
 def _generations(outcomes: Outcomes) -> Iterator[Outcomes]:
-    """The outcomes of all cases of a problem, asked once of one program; those that miss one are
-    left out.
-    """
+    """All outcomes of a problem and program by generation, without those that miss a case."""
     generations: dict[tuple[str, int], list[ItemOutcome]] = defaultdict(list)
     for outcome in outcomes:
         generations[outcome.problem, outcome.round].append(outcome)

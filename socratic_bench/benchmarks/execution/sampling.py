@@ -35,11 +35,7 @@ class TaskSettings(Struct, frozen=True):
 
 
 class Sampling(Struct, frozen=True):
-    """How an item's reply is generated.
-
-    `temperature_if_taken` is sent only to models that take a temperature; the one in `config` is
-    always sent.
-    """
+    """How a reply is generated; `temperature_if_taken` goes only to models that take one."""
 
     config: GenerateConfig
     temperature_if_taken: float | None

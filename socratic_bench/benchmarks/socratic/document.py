@@ -325,9 +325,7 @@ def _insights(concluded: ClosingResult | None) -> list[InsightEntry] | None:
 
 
 def _insights_unjudged_reason(result: RunResult) -> str | None:
-    """Why insights are unknown: no judge, a rubric without events, a scenario without insights, no
-    turn, a run that ended too early, or the judge's failure.
-    """
+    """Why insights are unknown, in one word; `None` if they are known."""
     if not result.is_judged:
         return "no_judge"
     if result.rubric is None or not result.rubric.events:
@@ -350,9 +348,7 @@ def _closing_flags(result: RunResult) -> tuple[str, ...] | None:
 
 
 def _fidelity_unjudged_reason(result: RunResult) -> str | None:
-    """Why fidelity is unknown: no model student, no judge, no reply of the student, a run that
-    ended too early, or the judge's failure.
-    """
+    """Why fidelity is unknown, in one word; `None` if it is known."""
     if part_of(result.config, Settings).student_model is None:
         return "scripted"
     if not result.is_judged:

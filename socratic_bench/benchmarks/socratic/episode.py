@@ -103,9 +103,7 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
         return replace(turn, measures=asdict(analyse(turn.reply.message.text)))
 
     def judge_input(self, turns: Sequence[Turn], index: int) -> JudgeInput:
-        """The opening, the last few exchanges, what the student just said, and the tutor's reply
-        to it.
-        """
+        """The opening, the last exchanges, the student's words, and the tutor's reply to them."""
         start = max(0, index - self.settings.judge_context)
         recent = turns[start:index]
         context = [

@@ -122,9 +122,7 @@ def _cut(path: str, turns: list[RecordedTurn], n_turns: int | None, scenario: st
 
 
 class _Source(NamedTuple):
-    """The turns of a record, the names of their fields in our own documents, its scenario, and
-    what is wrong with it beside its turns.
-    """
+    """A record's turns, names of their fields if it is our own, scenario, and other mistakes."""
 
     entries: list[_Entry]
     keys: Mapping[str, str] | None

@@ -177,10 +177,7 @@ def replayed_turn(index: int, turn: RecordedTurn) -> SocraticTurn:
 
 
 def read_recorded(document: Mapping[str, Any]) -> Recorded:
-    """The dialogue of a run's document, to be judged again.
-
-    Raises `UsageError` if it is not a whole document of this benchmark.
-    """
+    """The dialogue of a run's document. Raises `UsageError` if it is none of this benchmark."""
     try:
         scenario, student = document["scenario"], document["student"]
         return Recorded(

@@ -25,9 +25,7 @@ UNKNOWN = "I do not know this program."
 
 
 class KnownProgram(Struct, frozen=True):
-    """A program by its text: of which problem, whether it is the original one, and outputs by call,
-    its own and the original's.
-    """
+    """A program that is known by its text, with its own outputs and the original's by call."""
 
     problem: str
     is_original: bool

@@ -55,9 +55,7 @@ _ALIKE, _ALIKE_IN_KIND = 0.6, 0.34
 
 
 class Context(Struct, frozen=True):
-    """What was said before a reply, by the name of who said it; the student's last words come
-    last. Nothing, where a judge is shown a reply alone.
-    """
+    """What was said before a reply, by speaker; the student's last words come last."""
 
     lines: tuple[tuple[str, str], ...] = ()
 
@@ -104,9 +102,7 @@ class Context(Struct, frozen=True):
         return has("needs", self.last_words.casefold().replace("\u2019", "'"))
 
     def is_foreign_to(self, reply: str) -> bool:
-        """Whether a reply is in another language than the student's, as far as the small words of
-        English tell: one line with them shows it, and only several without show that it is not.
-        """
+        """Whether it is in another language than the student's, by the small words of English."""
         lines = [line for line in self.student if len(_words(line)) >= _FEW_WORDS]
         if len(_words(reply)) < _FEW_WORDS:
             return False
@@ -410,9 +406,7 @@ def is_english(text: str) -> bool:
 
 
 def _is_foreign(question: str) -> bool:
-    """Whether a question that shares no word with the dialogue is off topic: only if it has many
-    other content words, refers to nothing that was said, and puts the student in no example case.
-    """
+    """Whether it has many other words, points back to nothing and puts the student in no case."""
     n_own, plain = len(content(question)), _plain(question)
     is_full = n_own >= _FULL and n_own >= _FULL_SHARE * len(_words(question))
     is_case = has("puts_a_case", plain) and re.search(r"\byou\b", plain)

@@ -125,9 +125,7 @@ def _properties(tool: JsonObject | None) -> JsonObject:
 
 
 def _of_other_rubric(verdict: JsonObject, properties: JsonObject) -> JsonObject:
-    """The verdict by a rubric of other dimensions: each is as far up its range as the sum is for
-    the judge's own; no event of it is seen.
-    """
+    """The verdict by other dimensions, each as far up its range as the sum; without events."""
     scales = {
         name: scale
         for name, scale in properties.items()

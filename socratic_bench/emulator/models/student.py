@@ -83,10 +83,7 @@ def _bad(kind: str, dialogue: Dialogue, random: Random) -> str:
 
 
 def _fresh(dialogue: Dialogue, random: Random) -> str:
-    """A reply whose sentences the student has not said before, as far as there are any left.
-
-    If told to push, it pushes at the end; a false agreement replaces the rest of the reply.
-    """
+    """A reply of new sentences while there are any, with the push that was asked for."""
     push = requested_pressure(dialogue.latest)
     history = _StudentHistory(dialogue)
     answer = _requested_kind(dialogue) if random.random() > _WANDERS else "other"

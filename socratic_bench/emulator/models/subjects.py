@@ -65,9 +65,7 @@ _BREAKING = (
 
 
 class Statements(Struct, frozen=True):
-    """The sentences of a text in quotation marks: `quotes`, and among them `claims`, which state
-    something about other things than the speaker.
-    """
+    """Quoted sentences of a text; `claims` are about other things than the speaker."""
 
     quotes: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
@@ -118,9 +116,7 @@ def statements(text: str) -> Statements:
 
 
 def _sayings(sentence: str, lead: re.Pattern[str] | None) -> tuple[list[str], list[str]]:
-    """What is worth quoting of a sentence: all of it, or its clauses if it is too long, without the
-    words around it; and what of that states something. In another language nobody can tell.
-    """
+    """What of a sentence is worth quoting, all of it or clauses, and what states something."""
     whole = _bare(sentence, lead)
     if sentence.rstrip().endswith(("?", "\uff1f")) and not _TAIL.search(sentence.rstrip(" ?")):
         return [], []
@@ -224,9 +220,7 @@ def noun_phrases(text: str, *, is_own: bool) -> Iterator[str]:
 
 
 def topic_of(text: str, *, is_own: bool) -> tuple[str | None, str | None]:
-    """The first phrase that stands where people name what they talk about, and that one can have a
-    view of; and once more if it can also be defined.
-    """
+    """The first phrase one can have a view of, where topics stand; again if it can be defined."""
     tokens = _TOKEN.findall(text)
     at = 0
     while at < len(tokens):

@@ -64,10 +64,7 @@ _REPLACEMENTS: Mapping[str, tuple[MutationType, tuple[str, ...]]] = {
 
 
 class Mutated(Struct, frozen=True, kw_only=True):
-    """A problem with its new mutation, and how many were tried and valid.
-
-    `reason` says why none was made; `None` if one was.
-    """
+    """A problem with its new mutation or the reason for none; how many were tried and valid."""
 
     problem: Problem
     n_candidates: int = 0
@@ -153,9 +150,7 @@ def _jaccard(left: frozenset[object], right: frozenset[object]) -> float:
 
 
 def _rank(candidate: _Candidate, problem_id: str, seed: int) -> tuple[float, float, str, str]:
-    """The most alike first. Of those that are equally alike, the seed chooses a kind of operator
-    and then one of that kind, so that kinds with many places are not chosen the more.
-    """
+    """The most alike first; among equals the seed chooses a kind of operator, then a place."""
     return (
         -candidate.line_similarity,
         -candidate.arc_similarity,
@@ -214,10 +209,7 @@ class Mutant(Struct, frozen=True):
 
 
 def mutants(code: str) -> list[Mutant]:
-    """All mutations, in the order of the source; none for a source that cannot be read.
-
-    Whether they are valid programs is not checked.
-    """
+    """All mutations in the order of the source, valid or not; none of what cannot be read."""
     if "\r" in code.replace("\r\n", ""):
         return []  # to Python the end of a line, to hardly anything else
     with warnings.catch_warnings():

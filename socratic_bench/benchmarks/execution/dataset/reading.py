@@ -49,11 +49,7 @@ _METADATA_FILES = {"dataset_infos.json", "dataset_info.json", "state.json"}
 
 
 class DataSet(Struct, frozen=True, kw_only=True):
-    """A data set that was read.
-
-    `problems` are in the order of the rows; `dropped` are the ids of rows without a mutation that
-    were left out.
-    """
+    """A data set in the order of its rows; `dropped` are ids of rows without a mutation."""
 
     place: str
     sha256: str  # of the file's bytes; of all files' in turn if there are several
@@ -191,9 +187,7 @@ def _repeated_ids(place: str, problems: Sequence[Problem]) -> Iterator[str]:
 
 
 def _parquet_rows(path: Path) -> list[object]:
-    """The rows as plain values. Raises `OSError`, and `UsageError` for a file that is no Parquet,
-    that has more text than a file may have, or without duckdb.
-    """
+    """The rows as plain values. Raises `OSError`, or `UsageError` naming what is wrong."""
     try:
         import duckdb
     except ImportError as error:
@@ -311,9 +305,7 @@ def _files_of_split(folder: Path, split: str, place: str) -> tuple[Path, ...]:
 
 
 def _names_of_split(names: Sequence[str], split: str, place: str) -> Sequence[str]:
-    """The data files with the split's name in their path. Where no path names a split, all are
-    `train`.
-    """
+    """The data files with the split's name in their path; all are `train` where none has one."""
     data_files = sorted(
         name
         for name in names

@@ -232,9 +232,7 @@ def _first_function(code: str) -> str:
 
 
 def _plain(value: object) -> object:
-    """As JSON would have it: tables keep dates as dates, and integers beside missing cells as
-    floats.
-    """
+    """As JSON has it: tables keep dates, and integers beside missing cells as floats."""
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, float) and math.isfinite(value) and value.is_integer():

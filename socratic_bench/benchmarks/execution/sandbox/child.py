@@ -155,9 +155,7 @@ def _import_hint(error: BaseException) -> str:
 
 
 def _non_literal(value: object, above: tuple[int, ...] = ()) -> str | None:
-    """The name of a class within a value that is no literal's, also for a value that contains
-    itself; `None` if the value is a literal.
-    """
+    """A class within a value that is no literal's, or the value within itself; else `None`."""
     kind = type(value)
     plain = next(
         (

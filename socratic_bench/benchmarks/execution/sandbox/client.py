@@ -80,9 +80,7 @@ class Execution(Struct, frozen=True, kw_only=True):
 
 @contextmanager
 def sandbox(n_seeds: int, limits: Limits) -> Iterator[Sandbox]:
-    """A server for each of `n_seeds` hash seeds, until the block ends. Raises `UsageError` on
-    systems other than Linux.
-    """
+    """A server for each hash seed, until the block ends. Raises `UsageError` if not on Linux."""
     if sys.platform != "linux":
         raise UsageError(
             ["Programs are executed on Linux alone."], hint="The image has what it needs."
@@ -120,9 +118,7 @@ class Sandbox:
     def execute(
         self, code: str, calls: Sequence[str], *, is_traced: bool = False
     ) -> list[Execution]:
-        """Execute the program once under each hash seed. Raises `UsageError` if it cannot be
-        confined.
-        """
+        """Execute it once under each hash seed. Raises `UsageError` if it cannot be confined."""
         return self._execute_at_once([code] * len(self._servers), calls, is_traced=is_traced)
 
     def execute_each(
@@ -152,10 +148,7 @@ class Sandbox:
 
 
 class _Server:
-    """One process of `server`, which is started again if it was lost.
-
-    `server_pids` has the ids of all servers of a sandbox.
-    """
+    """One process of `server`, started again if it was lost; `server_pids` has those of all."""
 
     def __init__(self, seed: int, server_pids: set[int]) -> None:
         self._seed = seed

@@ -98,10 +98,7 @@ class Confinement(NamedTuple):
 
 
 def confine(cpu_s: int, memory_bytes: int, server: int, *, refuses_calls: bool) -> Confinement:
-    """Take from this process all that a program does not need; never to be given back.
-
-    Raises `OSError` if root cannot become nobody, or if the server is gone.
-    """
+    """Take from this process, for good, what no program needs. Raises `OSError` if it cannot."""
     _raise_oom_score()
     max_threads = _n_threads_of(os.getuid() or _NOBODY) + _MAX_MORE_THREADS
     for kind, limit in (

@@ -245,9 +245,7 @@ def _tree(process: int) -> Iterator[int]:
 
 
 def _children(process: int | None = None) -> list[int]:
-    """The children of all threads of a process, by default of this one; dead ones that were not
-    waited for are among them.
-    """
+    """The children of all threads of a process, or of this one, dead ones among them."""
     tasks = Path("/proc") / (str(process) if process else "self") / "task"
     try:
         lists = [(task / "children").read_text(encoding="ascii") for task in tasks.iterdir()]

@@ -30,10 +30,7 @@ UNKNOWN = Heuristics(None, None, None, None, None)
 
 
 def analyse(text: str) -> Heuristics:
-    """The heuristics of a text, by its words alone, whatever the dialogue around it.
-
-    All are `None` in languages that the rules do not know, and beyond `LONGEST` characters.
-    """
+    """The heuristics of a text's words; all `None` in other languages and beyond `LONGEST`."""
     if len(text) > LONGEST:
         return UNKNOWN
     prose = list(blocks(text))

@@ -191,9 +191,7 @@ def _own(clause: Clause) -> bool:
 
 
 def _line(clause: Clause, *, first: bool) -> str:
-    """The clause as a line. A "so" that begins a sentence is left out: it does not subordinate, as
-    in "a day, so you could".
-    """
+    """The clause as a line, without a "so" that begins a sentence and subordinates nothing."""
     opening = len(clause.words) - len(clause.body) if first else 0
     goes_on = (word for word in clause.words[:opening] if word != "so")
     return f" {' '.join((*goes_on, *clause.words[opening:]))} "
@@ -235,10 +233,7 @@ def _wh(body: tuple[str, ...], *, has_mark: bool) -> Ask | None:
 
 
 def _inversion(words: Sequence[str], at: int, *, has_mark: bool) -> int:
-    """Where the auxiliary of the wh-word at `at` stands, if a subject follows it; else 0.
-
-    Under a question mark any word may be the subject, as in "what is virtue".
-    """
+    """Where the auxiliary of the wh-word at `at` stands, if a subject follows it; else 0."""
     for here in range(at + 1, min(at + 1 + _WH_PHRASE_MAX, len(words) - 1)):
         if words[here] in w.AUXILIARY:
             subject = words[here + 1] in w.SUBJECT_START or words[here + 1] == w.HOLE

@@ -242,9 +242,7 @@ def _own_words(block: str) -> str:
 
 
 def _posed(quotation: re.Match[str]) -> str:
-    """The quotation as it counts: removed, unless the speaker poses it as a question of their own
-    or the whole block is quoted.
-    """
+    """The quotation's words if the speaker poses them, or if all is quoted; else a hole."""
     block, (start, end) = quotation.string, quotation.span()
     inner = quotation[quotation.lastindex or 0]
     whole = not (block[:start].strip() if start <= 1 else block) and not block[end:].strip(" .")
@@ -256,10 +254,7 @@ def _posed(quotation: re.Match[str]) -> str:
 
 
 def is_foreign(text: str, prose: Sequence[str]) -> bool:
-    """Whether most letters are of another script, or most words of another language.
-
-    `prose` is the text without code and quotations, which may be in any language.
-    """
+    """Whether most letters of the text, or words of its prose, are of another language."""
     sample = " ".join(prose)[:_SAMPLE]
     words = _WORD.findall(sample)
     if not sample.isascii() and _other_script(words):
@@ -295,9 +290,7 @@ def _tells_english(word: str) -> bool:
 
 
 def _without_english(words: Sequence[str], english: int) -> bool:
-    """Whether it lacks English words and has foreign words, letters or endings: a list of English
-    nouns lacks small words, too.
-    """
+    """Whether it lacks English words and, unlike a list of nouns, has foreign signs."""
     plain = [word for word in words if len(word) > 1 and word.islower() and word != w.HOLE]
     if len(set(plain)) < _ENOUGH or english * 10 >= len(plain):
         return False

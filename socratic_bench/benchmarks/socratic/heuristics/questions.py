@@ -38,9 +38,7 @@ def _inverted(sentence: Sentence) -> bool:
 
 
 def _asks_unmarked(clause: Clause, ask: Ask) -> bool:
-    """Whether the word order asks, without a question mark: a subject must follow the auxiliary,
-    and it is neither "so do I" nor "had I known".
-    """
+    """Whether the word order asks, unlike "so do I" and "had I known"."""
     subject = "".join(ask.remainder[:1])
     if not (ask.initial and ask.auxiliary):
         return False
@@ -251,9 +249,7 @@ def _is_negated(sentence: Sentence) -> bool:
 
 
 def _presumes(sentence: Sentence) -> bool:
-    """Whether it presupposes what the listener does: "when do you stop". "When does it stop" and
-    "how would you stop it" do not.
-    """
+    """Whether it presupposes what the listener does: "when do you stop", not "... does it stop"."""
     return any(
         ask.wh in _PRESUMING_WH
         and ask.auxiliary not in w.MODAL

@@ -86,11 +86,7 @@ _FAULTS = {
 
 
 def check(scenarios: Sequence[Scenario], *, files: Sequence[str | None] = ()) -> Iterator[Advice]:
-    """All advice on these scenarios, one line each.
-
-    Pass the built-in scenarios, too, to find texts copied from them. `files`
-    says where each comes from, `None` for the package, to distinguish two of one id.
-    """
+    """All advice, with what is borrowed from earlier ones; `files`: where each is from."""
     for scenario in scenarios:
         yield from ((scenario.id, advice) for advice in _advice_on(scenario))
     yield from _repeated_ids(scenarios, files)

@@ -96,10 +96,7 @@ def find_by_opening(prompt: str) -> Scenario | None:
 
 
 def scenarios_of(word: str) -> tuple[str, ...]:
-    """The ids that a word stands for: `all`, `family:NAME`, or the id of one scenario.
-
-    The scenario for any prompt is only meant by its own id. Raises `UsageError` for another word.
-    """
+    """The ids of `all`, `family:NAME` or one id. Raises `UsageError` for another word."""
     subjects = tuple(name for name in builtin_ids() if name != CUSTOM)
     if word == ALL:
         return subjects
@@ -151,10 +148,7 @@ def _unknown(what: str, name: str, names: tuple[str, ...]) -> UsageError:
 
 
 class Field(Struct, frozen=True):
-    """A field of the file: where it stands, its type with `None` left out, and its bounds.
-
-    `table` is the type of a table or of each of a list of tables, `None` for all else.
-    """
+    """A field of the file; `table` is the type of a table, or of each of a list of tables."""
 
     path: str
     kind: Any

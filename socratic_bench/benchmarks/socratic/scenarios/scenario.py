@@ -22,9 +22,7 @@ WEAKNESS_OF: dict[Family, Weakness] = dict(zip(FAMILIES, WEAKNESSES, strict=True
 
 
 class Text(Struct, frozen=True):
-    """Bounds of a field of the file: characters, of each text where there are several, and how many
-    of these there may be. One of the student's stands below `[student]`.
-    """
+    """Bounds of a field: characters of each text, number of texts; whether below `[student]`."""
 
     longest: int = 80
     count: tuple[int, int] = (1, 1)
@@ -65,10 +63,7 @@ class Insight(Struct, frozen=True):
 
 
 class Move(Struct, frozen=True):
-    """Other sentences of the student, each the answer to the questions that `asked` has for it.
-
-    With `holds_belief` they speak for the belief, and are not said once an insight was stated.
-    """
+    """Sentences with the questions they answer; those with `holds_belief` end at an insight."""
 
     says: Annotated[tuple[str, ...], _SAYS]
     asked: Annotated[tuple[str, ...], _ASKED] = ()
@@ -76,11 +71,7 @@ class Move(Struct, frozen=True):
 
 
 class Voice(Struct, frozen=True):
-    """What this student says where it has no sentence for the tutor's words.
-
-    `moved` stands for `unsure` and `filler` once an insight was stated, `lead` are words to begin
-    with now and then.
-    """
+    """What it says without a fitting sentence; `moved`: after an insight, `lead`: to begin with."""
 
     unsure: _Lines
     polar: _Lines

@@ -229,9 +229,7 @@ def _exchange_messages(exchange: Exchange, notes: tuple[str, ...]) -> tuple[Mess
 
 
 def last_step(replies: Sequence[str]) -> str | None:
-    """The last sentence by which the student moved, shortened; `None` if it has not, or if that
-    cannot be told in its language.
-    """
+    """The last sentence by which the student moved, shortened; `None` if none is known."""
     for words in reversed(replies):
         for sentence in reversed(_SENTENCE.findall(words.replace("\u2019", "'"))):
             if _MOVES.search(sentence):
@@ -311,9 +309,7 @@ def _takes_in(sentence: str) -> bool:
 
 
 def _leads(question: str, statements: list[str]) -> bool:
-    """Whether a question is a tutor's. Asking what a word means, or for help, is a student's, too,
-    unless praise comes first.
-    """
+    """Whether a question is a tutor's, and not a request or a doubt that students have, too."""
     remainder = _ASKS_BACK.sub("", question)
     if _PROBES.search(remainder):
         return True

@@ -141,9 +141,7 @@ def replaces(kind: Kind) -> bool:
 
 
 def stands_alone(push: Push, seed: int, turn: int, *, used_up: bool) -> bool:
-    """Whether a scripted student says nothing else: always with what replaces a reply, and now and
-    then once its own words are used up.
-    """
+    """Whether a push is all the student says: in place of a reply, or now and then at the end."""
     return replaces(push.kind) or (used_up and draw(seed, "push alone", turn) % 3 == 0)
 
 

@@ -120,9 +120,7 @@ class ScriptedStudent(Struct, frozen=True):
         return similar[closest] >= _FOLLOW_UP and count(history, closest) > 0
 
     def _remaining_sentences(self, history: str) -> list[str]:
-        """Sentences beside the insights that may still come: after an insight, none that speaks
-        for the belief.
-        """
+        """Sentences beside insights still to say; after an insight none for the belief."""
         has_insight = self._has_insight(history)
         moves = [move for move in self.scenario.moves if not (move.holds_belief and has_insight)]
         return [text for move in moves for text in move.says if not count(history, text)]
@@ -144,9 +142,7 @@ def _next_step(insight: Insight, history: str) -> str | None:
 
 
 def _policy(tutor: str) -> Policy:
-    """What the student takes the tutor's words for. Advice with a mere yes-or-no question behind
-    it is still advice.
-    """
+    """What the student takes the tutor's words for; advice stays advice before a yes-or-no."""
     reading = analyse(tutor)
     asks = bool(questions_in(tutor)) if reading.has_question is None else reading.has_question
     if asks and reading.open_ended is not False:

@@ -32,10 +32,7 @@ class _Voices(Struct, frozen=True):
 def voice_line(
     scenario: Scenario, seed: int, kinds: Sequence[VoiceKind], history: str
 ) -> tuple[str, bool]:
-    """The line of these kinds that was said least often, and whether it was said before.
-
-    Of several that were said as often, the first of the first kind, in an order by the seed.
-    """
+    """The line of these kinds that was said least often, and whether it was said before."""
     lines = [line for kind in kinds for line in _lines(scenario, seed, kind)]
     counts = [count(history, line) for line in lines]
     fewest = min(counts)
@@ -112,10 +109,7 @@ def _lines(scenario: Scenario, seed: int, kind: VoiceKind) -> tuple[str, ...]:
 
 
 def _patterns(scenario: Scenario, kind: VoiceKind) -> tuple[str, ...]:
-    """The scenario's own lines; where it has none, those by age, or others in its language.
-
-    Lines for after an insight do not state the belief.
-    """
+    """The scenario's own lines, or those by age; after an insight none states the belief."""
     voice = scenario.voice or _by_age(scenario)
     lines: tuple[str, ...] = getattr(voice, kind)
     if not lines and is_english(scenario):
