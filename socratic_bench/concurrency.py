@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from functools import cache
+from queue import SimpleQueue
 from traceback import clear_frames
 from typing import Any, TypeVar, cast, overload
 
@@ -24,15 +25,33 @@ _TOML_KINDS: tuple[tuple[type, str], ...] = (
     (list, "a list"),
     (dict, "a table"),
 )
+_Piece = tuple["Future[Any]", Callable[[], Any]]
+# The inboxes of threads that have nothing to do.
+_idle: deque["SimpleQueue[_Piece]"] = deque()
 _decoding = threading.Lock()
 _decoded_types: set[object] = set()
 
 
 def start_thread(work: Callable[[], Result]) -> "Future[Result]":
-    """Do the work in a daemon thread of its own; the process ends without waiting for it."""
+    """Do the work in a daemon thread that nothing else uses meanwhile, be it an earlier one that is
+    idle; the process ends without waiting for it.
+    """
     future: Future[Result] = Future()
-    threading.Thread(target=_fulfil, args=(future, work), name="worker", daemon=True).start()
+    try:
+        inbox = _idle.pop()
+    except IndexError:
+        inbox = SimpleQueue()
+        threading.Thread(target=_serve, args=(inbox,), name="worker", daemon=True).start()
+    inbox.put((future, work))
     return future
+
+
+def _serve(inbox: "SimpleQueue[_Piece]") -> None:
+    while True:
+        future, work = inbox.get()
+        _fulfil(future, work)
+        del future, work  # an idle thread holds on to no result
+        _idle.append(inbox)
 
 
 class Workers:

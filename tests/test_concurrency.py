@@ -54,12 +54,20 @@ class TestWorkers:
     def test_nothing_more_begins_once_they_are_closed(self):
         workers, go_on = Workers(1), threading.Event()
         begun, waiting = workers.submit(go_on.wait), workers.submit(lambda: 7)
+        wait_until(begun.running)
         workers.close()
         late = workers.submit(lambda: 7)
         go_on.set()
 
         assert begun.result(PATIENCE_S)
         assert (waiting.cancelled(), late.cancelled()) == (True, True)
+
+
+def test_an_idle_thread_does_the_next_work():
+    threads = [start_thread(threading.current_thread).result(PATIENCE_S) for _ in range(50)]
+
+    assert len(set(threads)) < 50
+    assert all(thread.daemon for thread in threads)
 
 
 class TestConnectionLimit:

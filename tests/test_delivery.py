@@ -65,7 +65,12 @@ class HangingFolder(SilentStore):
 class FailingStore(SilentStore):
     """Says nothing before it is told to, and then that it is out of order."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun = threading.Event()
+
     def put(self, key: str, body: bytes) -> None:
+        self.begun.set()
         assert self.up.wait(PATIENCE_S)
         self.puts.append(key)
         raise StoreOutageError(f"{key} failed.", hint="Run again.")
@@ -130,6 +135,7 @@ def test_after_the_dialogue_each_write_gets_its_tries_and_no_more(deliver):
     store = FailingStore()
     delivery = deliver(store, tries=3)
     delivery.send("a", b"")
+    assert store.begun.wait(PATIENCE_S)
 
     def end(futures: list[Future[None]]) -> None:
         store.up.set()
@@ -324,11 +330,9 @@ def test_closing_ends_the_waiting(deliver):
     store = Store()
     policy = UploadPolicy(retry_policy=RetryPolicy(uniform=lambda _low, _high: 3600.0))
     delivery = Delivery([store], policy=policy)
-    delivery.send("a", b"")
+    writing = delivery.send_to(store, "a", b"")
     store.wait_for_tries(1)
-    (thread,) = [t for t in threading.enumerate() if t.name == "worker"][-1:]
     delivery.close()
 
-    thread.join(PATIENCE_S)
-    assert not thread.is_alive()
+    assert isinstance(writing.exception(PATIENCE_S), ArtifactError)
     assert len(store.puts) <= 2

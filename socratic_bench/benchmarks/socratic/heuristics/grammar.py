@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from threading import Lock
 
 from msgspec import Struct
 
@@ -35,6 +37,8 @@ _HELD = w.listed(
 )
 _NO_HOLDER = w.DETERMINER | w.AUXILIARY | w.listed("who to not being that second")
 _EARLY = 5
+
+_COMPILING = Lock()
 
 
 class Ask(Struct, frozen=True):
@@ -90,12 +94,18 @@ def any_holds(rules: Rules, sentence: Sentence) -> bool:
 
 def says(pattern: str) -> Callable[[Sentence], bool]:
     """Whether a sentence's `line` holds the pattern, which is compiled at its first use."""
-    return lambda sentence: re.search(pattern, sentence.line) is not None
+    return lambda sentence: _compiled(pattern).search(sentence.line) is not None
 
 
 def states(pattern: str) -> Callable[[Sentence], bool]:
     """Whether a clause holds the pattern that the speaker states as their own view."""
-    return lambda sentence: any(re.search(pattern, line) for line in sentence.stated)
+    return lambda sentence: any(_compiled(pattern).search(line) for line in sentence.stated)
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    with _COMPILING:  # dialogues that begin together would each compile it
+        return re.compile(pattern)
 
 
 def sentences(block: str) -> list[Sentence]:
