@@ -13,6 +13,7 @@ from socratic_bench.documents.usage import RoleUsage
 from socratic_bench.errors import ENDINGS, EXIT_GATE, BenchError, RunStatus
 from socratic_bench.ports.benchmark import Metrics, Sample
 from socratic_bench.ports.parts import Parts
+from socratic_bench.ports.store import StoredObject
 from socratic_bench.settings import CoreConfig
 from socratic_bench.turns import ClosingResult, Rubric, Turn
 from socratic_bench.types import EndReason, Json, Role
@@ -33,6 +34,7 @@ class EndedRun(Struct, frozen=True, kw_only=True):
         concluded: the judge's answer on the episode as a whole; `None` if it was not asked, or if
             the run had ended before.
         sdk_version: version of the client that sent the requests.
+        stored: what the stores have of a complete run, by key.
     """
 
     run_id: str
@@ -59,6 +61,7 @@ class EndedRun(Struct, frozen=True, kw_only=True):
     parts: Parts = Parts()
     concluded: ClosingResult | None = None
     sdk_version: str
+    stored: Mapping[str, StoredObject] = {}
 
     @property
     def status(self) -> RunStatus:

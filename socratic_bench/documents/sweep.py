@@ -285,6 +285,13 @@ class CellRow(Struct, frozen=True, kw_only=True):
         list[dict[str, dict[str, Amount] | None]] | None,
         doc("each juror's scores, by turn and juror; null without a jury"),
     ] = None
+    files: Annotated[
+        dict[str, Count] | None,
+        doc("bytes of the run's stored files, by key; null: unknown, or it is not complete"),
+    ] = None
+    curated_sha256: Annotated[
+        str | None, doc("digest of its curated file; null: unknown, or it is not complete")
+    ] = None
     n_turns: Annotated[Count, doc("turns that the model under test played")]
     usage: Annotated[ActorUsage, doc("of all roles")]
     cost_usd: CostUsd

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 
+from msgspec.structs import replace
+
 from socratic_bench.documents import encode
 from socratic_bench.documents.document import Place
 from socratic_bench.documents.journal import EndEntry
@@ -53,6 +55,7 @@ def finish_run(
     result = _sum_up(context, started, stores, played, outcome)
     if result.status == "completed":
         result = _complete(context, started, stores, played, result)
+        result = replace(result, stored=stores.files.kept)
     if context.cancel_token.error is None:  # else there is no time left
         stores.delivery.give_up(LAST_WRITES_S)
     return result

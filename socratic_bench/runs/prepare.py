@@ -62,6 +62,7 @@ class Plan(Struct, frozen=True):
         run_id: the run's id, under which it is resumed if a store has it; `None` makes a new id.
         is_rejudged: the turns were played before, and the store is the folder of a judging.
         order: its place among runs that spend from one limit.
+        is_damaged: it was complete, and some of its stored files are not what they were.
     """
 
     config: RunConfig
@@ -73,6 +74,7 @@ class Plan(Struct, frozen=True):
     run_id: str | None = None
     is_rejudged: bool = False
     order: int = 0
+    is_damaged: bool = False
 
     def keys(self, run_id: str) -> RunKeys:
         """The names of the files of the run with that id."""

@@ -233,7 +233,8 @@ def _begin_or_resume(
         # Before anything is written: the credentials that are read are masked in the journal.
         connection = context.services.prepare(context.config)
     acquired = _Acquisition(context, stores, journals).acquire(context.plan, entries)
-    if _is_complete(acquired.plan, acquired.journal, acquired.replay_log):
+    is_complete = _is_complete(acquired.plan, acquired.journal, acquired.replay_log)
+    if is_complete and not acquired.plan.is_damaged:
         stores.skip_bucket_if_delivered(acquired.plan.keys(acquired.run_id).curated)
     return acquired, connection
 

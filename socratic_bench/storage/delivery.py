@@ -85,6 +85,11 @@ class Delivery:
         return bool(self._stores)
 
     @property
+    def kept(self) -> dict[str, StoredObject]:
+        """What a store has taken, by key; the stores agree once all is settled."""
+        return {key: stored for queue in self._all_queues() for key, stored in queue.kept.items()}
+
+    @property
     def waiting_bytes(self) -> int:
         """Bytes of files that wait in memory, and are in no store yet."""
         with self._lock:
@@ -325,7 +330,7 @@ class UploadQueue:
         # When the final wait began, or the store last took something.
         self._since_s = 0.0
         self._outage: StoreOutageError | None = None
-        self._kept: dict[str, StoredObject] = {}
+        self.kept: dict[str, StoredObject] = {}
 
     def submit(self, upload: Upload, then: Callable[[], None]) -> Future[None]:
         """Write a file, and call `then` once the store has it."""
@@ -342,7 +347,7 @@ class UploadQueue:
         Raises `ArtifactError` if the store fails to answer.
         """
         policy = replace(self._policy.retry_policy, max_attempts=MISSING_TRIES)
-        request = partial(self.store.missing, self._kept)
+        request = partial(self.store.missing, self.kept)
         return policy.call(request, passes=is_outage, sleep=self._sleep)
 
     def close(self) -> None:
@@ -378,7 +383,7 @@ class UploadQueue:
         """Put the file into the store, and note that it has it."""
         body = upload.body
         self.store.put(upload.key, body)
-        self._kept[upload.key] = StoredObject(n_bytes=len(body), sha256=upload.sha256)
+        self.kept[upload.key] = StoredObject(n_bytes=len(body), sha256=upload.sha256)
         upload.error = self._outage = None
         self._since_s = self._policy.monotonic_s()
 

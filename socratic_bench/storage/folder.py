@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 from typing import TypeVar
 
 import orjson
@@ -118,6 +119,18 @@ class FolderStore:
                 f"{self._root / key} could not be read: {_reason(error)}.",
                 hint="Leave the output folder of a run alone while it is under way.",
             ) from error
+
+    def sizes(self, prefix: str) -> Mapping[str, int]:
+        """The bytes of each regular file whose key begins so. Raises `ArtifactError`."""
+        folder, _, beginning = prefix.rpartition("/")
+        return self._reading(folder, lambda: self._tree.sizes(folder, beginning))
+
+    def remove_drafts(self, folder: str, beginning: str = "") -> None:
+        """Remove half-written files of killed processes, by how their names begin. Only for whoever
+        has locked what they belong to.
+        """
+        with suppress(OSError):  # what cannot be removed does no harm
+            self._tree.remove_drafts(folder, of=lambda name: name.startswith(beginning))
 
     @contextmanager
     def exclusive(self, key: str, refusal: str) -> Iterator[None]:
@@ -239,6 +252,25 @@ class FolderTree:
                 return sorted(entry.name for entry in os.scandir(descriptor))
         except FileNotFoundError:
             return []
+
+    def sizes(self, folder: str, beginning: str = "") -> dict[str, int]:
+        """The bytes of each regular file in a folder, and in the folders in it, by key, if its name
+        there begins so.
+        """
+        try:
+            with self._readable_folder(folder) as descriptor:
+                found = {
+                    f"{folder}/{entry.name}": entry.stat(follow_symlinks=False)
+                    for entry in os.scandir(descriptor)
+                    if entry.name.startswith(beginning)
+                }
+        except FileNotFoundError:
+            return {}
+        sizes = {key: status.st_size for key, status in found.items() if S_ISREG(status.st_mode)}
+        for key, status in found.items():
+            if S_ISDIR(status.st_mode):
+                sizes |= self.sizes(key)
+        return sizes
 
     @contextmanager
     def _readable_folder(self, key: str) -> Iterator[int]:

@@ -6,7 +6,7 @@ The door of the S3 part: it loads the SDK, and is imported only when a bucket is
 import os
 import socket
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from random import random
 from typing import TYPE_CHECKING, Protocol
@@ -132,6 +132,10 @@ class ListedStore(Protocol):
         """The keys of one folder that begin with `prefix`: "folder/" for all of it."""
         ...
 
+    def sizes(self, prefix: str) -> Mapping[str, int]:
+        """The bytes of each file whose key begins so, in folders, too."""
+        ...
+
     def folders(self, key: str) -> Iterable[str]:
         """The names of the folders in one, which ends with "/"."""
         ...
@@ -184,8 +188,11 @@ class ListedBucket:
         stored = with_retries(lambda: self._bucket.get(key), self._sleep)
         return stored.body if stored else None
 
+    def sizes(self, prefix: str) -> Mapping[str, int]:
+        return with_retries(lambda: self._bucket.sizes(prefix), self._sleep)
+
     def keys(self, prefix: str) -> Sequence[str]:
-        return [*with_retries(lambda: self._bucket.sizes(prefix), self._sleep)]
+        return [*self.sizes(prefix)]
 
     def folders(self, key: str) -> Iterable[str]:
         return dict.fromkeys(name.removeprefix(key).split("/")[0] for name in self.keys(key))

@@ -23,12 +23,14 @@ from socratic_bench.documents.sweep import CellRow, SweepFile, SweepPlace, Value
 from socratic_bench.errors import ArtifactError
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.stores import ListedStore
+from socratic_bench.types import Json
 
 N_READERS = 16
 ROWS_A_FILE = 100
 FLUSH_AFTER_S = 10.0
 SWEEPS = "sweeps/"
 CURATED = "curated/runs/"
+RAW = "raw/runs/"
 
 _ROW = Decoder(CellRow)
 
@@ -79,6 +81,12 @@ def plan_of(sweep: SweepFile, rows: Iterable[CellRow]) -> Mapping[str, Sequence[
         for name, value in row.axes.items():
             plan.setdefault(name, {})[value] = None
     return {name: [*values] for name, values in plan.items()}
+
+
+def expected_values(run_id: str, axes: Mapping[str, Json], seed: int) -> dict[str, Json]:
+    """What the document of a cell's run has to tell of it, as far as the index knows."""
+    played = {name: axes.get(name) for name in ("model", "scenario")}
+    return {"run_id": run_id, "seed": seed, **played}
 
 
 class CellIndex:

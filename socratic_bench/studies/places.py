@@ -14,16 +14,18 @@ from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.stores import ListedFolder, ListedStore, store_at
 from socratic_bench.studies.index import (
     CURATED,
+    RAW,
     CellIndex,
     begun_sweeps,
     curated_bodies,
+    expected_values,
     plan_of,
     run_ids_begin_with,
 )
-from socratic_bench.studies.rows import COMPLETE_IT, SweepCell
+from socratic_bench.studies.rows import COMPLETE_IT, Document, SweepCell, read_document
+from socratic_bench.types import Json
 
 SWEEPS = "/sweeps/"
-RAW = "raw/runs/"
 ALL_RUNS = "run-"
 WHAT_HOLDS_RUNS = "Name a run's or a sweep's document, an output folder, or s3://BUCKET/PREFIX."
 
@@ -31,13 +33,19 @@ WHAT_HOLDS_RUNS = "Name a run's or a sweep's document, an output folder, or s3:/
 class FoundRun(Struct, frozen=True, kw_only=True):
     """The stored document of a run, where it is, and its place in its sweep, if it is of one.
 
-    `store` is where it was found; `None` for a document that was named by itself.
+    `store` is where it was found; `None` for a document that was named by itself. `expected` are
+    values of the document that its name and the index tell.
     """
 
     name: str
     body: bytes
     cell: SweepCell | None = None
     store: ListedStore | None = None
+    expected: Mapping[str, Json] = {}
+
+    def document(self) -> Document:
+        """See `read_document`."""
+        return read_document(self.body, self.name, **self.expected)
 
 
 class Place(Struct, frozen=True):
@@ -79,7 +87,9 @@ def _open_file(path: str) -> Place | FoundRun:
         raise UsageError([f"{path} is no JSON document."], hint=WHAT_HOLDS_RUNS) from error
     if isinstance(document, dict) and document.get("kind") == "sweep":
         return _open_sweep_document(document, path)
-    return FoundRun(name=path, body=body)
+    is_stored = Path(path).absolute().match(f"{CURATED}run-*.json")
+    expected = {"run_id": Path(path).stem} if is_stored else {}
+    return FoundRun(name=path, body=body, expected=expected)
 
 
 def _open_sweep_document(document: Mapping[str, Any], path: str) -> Place:
@@ -113,12 +123,14 @@ def _find_in(place: Place, region: Callable[[], str], argument: str) -> FoundRun
     if place.sweep_id is not None and not sweeps:
         raise UsageError([f"{argument}: there is no {place.sweep_id} in {place.root}."])
     cells: dict[str, SweepCell] = {}
+    expected: dict[str, Mapping[str, Json]] = {}
     failed: list[CellRow] = []
     for sweep in sweeps:
         rows = CellIndex(store, sweep.sweep_id, notice=lambda _: None).rows().values()
         plan = plan_of(sweep, rows)
         for row in rows:
             cells[row.run_id] = SweepCell(axes=row.axes, repeat=row.repeat, plan=plan)
+            expected[row.run_id] = expected_values(row.run_id, row.axes, row.seed)
         failed += [row for row in rows if row.status != "completed"]
     beginning = ALL_RUNS if place.sweep_id is None else run_ids_begin_with(sweeps[0])
     runs = [
@@ -127,6 +139,7 @@ def _find_in(place: Place, region: Callable[[], str], argument: str) -> FoundRun
             body=body,
             cell=cells.get(run_id),
             store=store,
+            expected=expected.get(run_id, {"run_id": run_id}),
         )
         for run_id, body in curated_bodies(store, beginning, lambda _: True)
     ]

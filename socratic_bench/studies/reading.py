@@ -19,7 +19,6 @@ from socratic_bench.studies.rows import (
     Files,
     RunRow,
     benchmark_of,
-    read_document,
     run_row,
     validate_run,
 )
@@ -79,7 +78,7 @@ def read_runs(
                 failed.setdefault(row.run_id, FailedCell(argument, row))
             for run in argument_runs.runs:
                 with mistakes:
-                    runs.append((argument, run, read_document(run.body, run.name)))
+                    runs.append((argument, run, run.document()))
     unique: dict[str, tuple[str, FoundRun, Document]] = {}
     for entry in runs:
         unique.setdefault(entry[2]["run_id"], entry)
@@ -123,7 +122,7 @@ def read_run(
     run: FoundRun, region: Callable[[], str], *, argument: str = "", judging: str | None = None
 ) -> RunRow:
     """One run with the files of its turns. Raises `UsageError` if it is not complete."""
-    document = read_document(run.body, run.name)
+    document = run.document()
     return _read_row(argument, run, document, region, judging, has_files=True)
 
 

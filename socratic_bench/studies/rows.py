@@ -29,6 +29,10 @@ N_TURNS = "n_turns"
 LONGEST_NAME = 80
 MEDIAN = "median"
 COMPLETE_IT = "One that was cut short counts once it is complete: socratic-runner resume."
+RESTORE_IT = (
+    "Remove that file, and go on with its sweep (sweep --resume) or run (socratic-runner resume): "
+    "it is written anew from the journal."
+)
 _NOT_IN_ROWS = ("turns", "journal")
 
 
@@ -136,10 +140,11 @@ class _RunKeys(Struct, frozen=True, kw_only=True):
     seed: int | None = None
 
 
-def read_document(body: bytes, name: str) -> Document:
+def read_document(body: bytes, name: str, **expected: Json) -> Document:
     """The document of a complete run in the file `name`; its values are yet to be validated.
+    `expected` are values that the file's name and the index tell of the run; `None` is any.
 
-    Raises `UsageError` if it is something else.
+    Raises `UsageError` if it is something else, or another run's.
     """
     document = loaded(body, name)
     document = document if isinstance(document, dict) else {}
@@ -153,6 +158,10 @@ def read_document(body: bytes, name: str) -> Document:
     if keys.kind not in ("run", "curated") or keys.status != "completed":
         sentence = f"{name} is no complete run: {keys.kind}, {keys.status}."
         raise UsageError([sentence], hint=COMPLETE_IT)
+    for key, value in expected.items():
+        if value is not None and document.get(key, value) != value:
+            sentence = f"{name} holds another run's document: {key} is {document[key]!r}, "
+            raise UsageError([f"{sentence}not {value!r}."], hint=RESTORE_IT)
     return document
 
 

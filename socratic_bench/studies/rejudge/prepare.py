@@ -33,7 +33,7 @@ from socratic_bench.settings import CoreConfig, continued
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.stores import ListedBucket, ListedStore
 from socratic_bench.studies.places import FoundRun, find_runs, store_of
-from socratic_bench.studies.rows import benchmark_of, read_document, validate_run
+from socratic_bench.studies.rows import benchmark_of, validate_run
 from socratic_bench.studies.sweep.resume import journal_entries
 from socratic_bench.turns import ClosingAnswer, Measure, Turn
 from socratic_bench.types import Role
@@ -179,7 +179,7 @@ def _unpriced(config: RunConfig) -> Iterator[Words]:
 def _prepared(
     source: FoundRun, requested: RunConfig, flagged: Collection[str], region: Callable[[], str]
 ) -> Rejudging:
-    document = read_document(source.body, source.name)
+    document = source.document()
     inner = benchmark_of(document, source.name)
     validate_run(document, inner, source.name)
     run_id = str(document["run_id"])

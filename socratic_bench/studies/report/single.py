@@ -124,7 +124,8 @@ def _stored(run_id: str, roots: Sequence[str], region: Callable[[], str]) -> Fou
     for root in roots:
         store = store_at(root, region)
         if body := store.get(key):
-            return FoundRun(name=store.location(key), body=body, store=store)
+            expected = {"run_id": run_id}
+            return FoundRun(name=store.location(key), body=body, store=store, expected=expected)
     raise UsageError(
         [f"There is no complete run {run_id} in {' or '.join(roots)} ({key})."], hint=COMPLETE_IT
     )

@@ -51,7 +51,7 @@ class CellBudget:
         for job in jobs:
             needed_usd = self._needed_usd(job)
             left_usd -= needed_usd
-            if left_usd < self._expected(job.cell).largest_usd:
+            if needed_usd and left_usd < self._expected(job.cell).largest_usd:
                 break
             n += 1
         return n

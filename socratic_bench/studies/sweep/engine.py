@@ -5,6 +5,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from hashlib import sha256
 from typing import Any, Protocol
 
 import msgspec
@@ -14,7 +15,7 @@ from msgspec.structs import replace
 from socratic_bench.concurrency import convert
 from socratic_bench.documents.run import RunDocument, RunResult
 from socratic_bench.documents.sweep import CellRow
-from socratic_bench.errors import EXIT_GATE, BenchError, InternalError
+from socratic_bench.errors import EXIT_GATE, BenchError, InternalError, UsageError
 from socratic_bench.models.cancel import CancelToken
 from socratic_bench.models.events import CallAnswered, CallBegan, CallEvent
 from socratic_bench.ports.benchmark import Benchmark, MetricInfo
@@ -24,7 +25,9 @@ from socratic_bench.runs.context import Listener
 from socratic_bench.runs.gates import metric_at
 from socratic_bench.runs.resume import without_resume_hints
 from socratic_bench.runs.services import Services
-from socratic_bench.studies.rows import judge_variances
+from socratic_bench.storage.keys import RunKeys
+from socratic_bench.studies.index import expected_values
+from socratic_bench.studies.rows import judge_variances, read_document
 from socratic_bench.studies.sweep.grid import Cell, Grid
 from socratic_bench.types import EndReason, Role
 
@@ -177,12 +180,14 @@ FATAL: frozenset[EndReason] = frozenset({"credentials", "artifacts", "internal",
 
 class CellJob(Struct, frozen=True, kw_only=True):
     """A cell that is to be played, the id of its run, and its place in the order of cells.
-    `n_calls` are those that earlier processes made, by role, where the budget has to know.
+    `n_calls` are those that earlier processes made, by role, where the budget has to know. A run
+    that `is_damaged` was complete, and its files are stored again.
     """
 
     cell: Cell
     run_id: str
     order: int = 0
+    is_damaged: bool = False
     n_calls: Mapping[Role, int] = {}
 
 
@@ -303,17 +308,28 @@ def row_of_result(cell: Cell, result: RunResult, benchmark: Benchmark) -> CellRo
     """How a cell's run ended just now."""
     document = RunDocument.of(result).printed
     metrics = (*benchmark.metrics, *result.opening.metrics)
-    return _row(cell, document, metrics, benchmark.views, exit_code=result.exit_code)
+    row = _row(cell, document, metrics, benchmark.views, exit_code=result.exit_code)
+    curated = result.stored.get(RunKeys(result.run_id).curated)
+    if curated is None:
+        return row
+    files = {key: stored.n_bytes for key, stored in result.stored.items()}
+    return replace(row, files=files, curated_sha256=curated.sha256.hex())
 
 
-def row_of_curated(cell: Cell, body: bytes, benchmark: Benchmark) -> CellRow | None:
-    """How a cell's run ended by its curated file; `None` if that is none."""
+def row_of_curated(
+    cell: Cell, run_id: str, body: bytes, benchmark: Benchmark, files: Mapping[str, int] = {}
+) -> CellRow | None:
+    """How a cell's run ended by its curated file; `None` if that is none, or another run's. Of the
+    other `files` the sizes are known.
+    """
     try:
-        document = msgspec.json.decode(body)
+        document = read_document(body, run_id, **expected_values(run_id, cell.values, cell.seed))
         exit_code = EXIT_GATE if document["error"] else 0
-        return _row(cell, document, benchmark.metrics, benchmark.views, exit_code=exit_code)
-    except (msgspec.MsgspecError, KeyError, TypeError):
+        row = _row(cell, document, benchmark.metrics, benchmark.views, exit_code=exit_code)
+    except (UsageError, msgspec.MsgspecError, KeyError, TypeError):
         return None
+    files = {**files, RunKeys(run_id).curated: len(body)}
+    return replace(row, files=files, curated_sha256=sha256(body).hexdigest())
 
 
 def _row(
@@ -420,7 +436,7 @@ class SweepEngine(Struct, frozen=True, kw_only=True):
         token = cancel_token.sibling()
         with cancel_token.parent_of(token):
             return perform(
-                replace(plan, run_id=job.run_id, order=job.order),
+                replace(plan, run_id=job.run_id, order=job.order, is_damaged=job.is_damaged),
                 listener=_CallListener(job, self.listener, self.called),
                 cancel_token=token,
                 services=self.services,

@@ -17,7 +17,7 @@ from socratic_bench.concurrency import decode
 from socratic_bench.documents import encode
 from socratic_bench.documents.encoding import plain_keys
 from socratic_bench.documents.sweep import CellRow, SweepFile
-from socratic_bench.errors import EXIT_GATE, BenchError
+from socratic_bench.errors import EXIT_GATE, MOST_SHOWN, BenchError
 from socratic_bench.journal.replay import ReplayLog
 from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.ports.store import Entry
@@ -29,6 +29,8 @@ from socratic_bench.storage.keys import RunKeys, index_of
 from socratic_bench.storage.replicated_journal import distinct
 from socratic_bench.storage.stores import ListedBucket, ListedStore
 from socratic_bench.studies.index import (
+    CURATED,
+    RAW,
     CellIndex,
     begun_sweeps,
     curated_bodies,
@@ -38,7 +40,7 @@ from socratic_bench.studies.index import (
 from socratic_bench.studies.sweep.engine import row_of_curated
 from socratic_bench.studies.sweep.grid import Cell, Grid
 from socratic_bench.studies.sweep.settings import SweepSettings
-from socratic_bench.types import Role
+from socratic_bench.types import Role, plural
 
 
 def find_sweep(grid: Grid, stores: Iterable[ListedStore]) -> SweepFile | None:
@@ -104,11 +106,56 @@ def read_rows(
     beginning = run_ids_begin_with(begun)
     for store in stores:
         for name, body in curated_bodies(store, beginning, unknown.__contains__):
-            if row := row_of_curated(unknown[name], body, benchmark):
+            if row := row_of_curated(unknown[name], name, body, benchmark):
                 rows[row.cell] = row
                 for index in indices:
                     index.add(row)
     return rows
+
+
+def look_at_files(
+    begun: SweepFile,
+    cells: Sequence[Cell],
+    rows: dict[str, CellRow],
+    stores: Iterable[ListedStore],
+    benchmark: Benchmark,
+) -> dict[str, Sequence[str]]:
+    """The stored files of complete cells that are missing, no files, or of another size than the
+    index has, by run; the rows of these runs are removed. A run that was gone on with by itself
+    gets a row by its own document. A store that has none of the files is new, and not damaged.
+    """
+    damaged: dict[str, Sequence[str]] = {}
+    beginning = run_ids_begin_with(begun)
+    complete = [
+        (cell, row) for cell in cells if (row := rows.get(cell.key)) and row.status == "completed"
+    ]
+    for store in stores:
+        sizes = {**store.sizes(f"{CURATED}{beginning}"), **store.sizes(f"{RAW}{beginning}")}
+        for cell, row in complete if sizes else ():
+            curated = RunKeys(row.run_id).curated
+            files = row.files or {curated: sizes.get(curated) or 1}
+            keys = [key for key, n_bytes in files.items() if sizes.get(key) != n_bytes]
+            changed = None
+            if curated in keys and (body := store.get(curated) if sizes.get(curated) else None):
+                own_sizes = {key: n for key, n in sizes.items() if row.run_id in key and n}
+                changed = row_of_curated(cell, row.run_id, body, benchmark, own_sizes)
+            if changed:
+                rows[cell.key] = changed
+            elif keys:
+                damaged[row.run_id] = keys
+    for cell, row in complete:
+        if row.run_id in damaged:
+            del rows[cell.key]
+    return damaged
+
+
+def damage_message(damaged: Mapping[str, Sequence[str]]) -> str:
+    """What people are told of damaged files."""
+    keys = [key for keys in damaged.values() for key in keys]
+    more = f" and {len(keys) - MOST_SHOWN} more" if len(keys) > MOST_SHOWN else ""
+    runs = plural(len(damaged), "complete run has", "complete runs have")
+    listed = ", ".join(keys[:MOST_SHOWN])
+    return f"{runs} missing or damaged files, restored from the journal: {listed}{more}."
 
 
 def gate_again(

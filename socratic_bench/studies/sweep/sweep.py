@@ -24,7 +24,7 @@ from socratic_bench.runs.prepare import draw_seed
 from socratic_bench.runs.services import Services
 from socratic_bench.storage.keys import index_of
 from socratic_bench.storage.stores import ListedStores
-from socratic_bench.studies.index import CellIndex, run_id
+from socratic_bench.studies.index import CellIndex, run_id, run_ids_begin_with
 from socratic_bench.studies.sweep.affordable import CellBudget
 from socratic_bench.studies.sweep.engine import (
     CellJob,
@@ -39,10 +39,12 @@ from socratic_bench.studies.sweep.request import SweepRequest
 from socratic_bench.studies.sweep.resume import (
     agree_on_beginning,
     cells_to_play,
+    damage_message,
     find_sweep,
     gate_again,
     journalled_usd,
     journals_of,
+    look_at_files,
     n_calls_of,
     newest_request,
     read_rows,
@@ -117,6 +119,7 @@ class _SweepProcess:
         self._pace: tuple[ModelThroughput, ...] = ()
         self._spent_usd: float | None = None
         self._n_paid: int | None = None
+        self._damaged: Mapping[str, Sequence[str]] = {}  # keys of stored files, by run
         self._last_request_at: datetime | None = None
         config = request.grid.base
         self._stores = run_cancellable(
@@ -196,7 +199,14 @@ class _SweepProcess:
         if not self._settings.resume:
             return {}
         stores = self._stores.all
+        if folder := self._stores.folder:
+            for name in (f"sweeps/{begun.sweep_id}", f"sweeps/{begun.sweep_id}/cells"):
+                folder.remove_drafts(name)
+            folder.remove_drafts("curated/runs", run_ids_begin_with(begun))
         rows = read_rows(begun, cells, indices, stores, self._benchmark)
+        self._damaged = look_at_files(begun, cells, rows, stores, self._benchmark)
+        if self._damaged:
+            self._notice(damage_message(self._damaged))
         return {**rows, **gate_again(begun, rows, stores, self._asked.grid.base)}
 
     def _play_missing(
@@ -264,7 +274,7 @@ class _SweepProcess:
         """The missing cells, each with the calls that it has made so far if there is a budget."""
         ids = {run_id(begun, cell.key): cell for cell in missing}
         jobs = [
-            CellJob(cell=cell, run_id=name, order=n)
+            CellJob(cell=cell, run_id=name, order=n, is_damaged=name in self._damaged)
             for n, (name, cell) in enumerate(ids.items(), start=1)
         ]
         has_budget, has_targets = grid.base.max_cost_usd is not None, bool(self._asked.targets())
