@@ -10,7 +10,13 @@ from math import fsum, sqrt
 
 from msgspec import Struct
 
-from socratic_bench.statistics.intervals import NO_ERROR
+from socratic_bench.statistics.intervals import (
+    NO_ERROR,
+    Clustered,
+    Interval,
+    t_limits,
+    wilson_interval,
+)
 
 FEWEST_DIALOGUES = 10  # labelled dialogues of a model without which nothing is said of it
 FEWEST_CLUSTERS = 6  # labelled clusters without which a figure has no interval
@@ -50,6 +56,17 @@ class Estimate(Struct, frozen=True, kw_only=True):
     error: float | None
     n_clusters: int
     tuning: float | None = None
+
+    def interval(self, low: float, high: float, *, is_rate: bool = False) -> Interval | None:
+        """The 95 % interval within bounds: Wilson's of a rate, else Student's t. `None` for a
+        single cluster, and where all clusters have the same value.
+        """
+        if is_rate and (0 < self.value < 1 or not self.error):
+            mean = min(1.0, max(0.0, self.value))
+            n = self.n_clusters
+            return wilson_interval(Clustered(mean=mean, n=n, n_clusters=n, error=self.error))
+        error = self.error or None
+        return t_limits(self.value, error, self.n_clusters, low, high)
 
 
 def judge_estimate(*samples: Sequence[Judged]) -> Estimate:

@@ -279,7 +279,7 @@ def _disagreement(
     first = reading.turn.first
     return Disagreement(
         of=name,
-        dialogue=reading.turn.cluster,
+        dialogue=first.dialogue_id,
         run_id=first.run_id,
         turn=first.turn,
         author=first.author,

@@ -16,13 +16,7 @@ from socratic_bench.documents.calibration import (
 )
 from socratic_bench.errors import Problem, UsageError, Words
 from socratic_bench.ports.benchmark import Benchmark
-from socratic_bench.statistics.intervals import (
-    FEWEST,
-    Clustered,
-    Interval,
-    t_limits,
-    wilson_interval,
-)
+from socratic_bench.statistics.intervals import FEWEST
 from socratic_bench.statistics.ppi import (
     FEWEST_CLUSTERS,
     FEWEST_DIALOGUES,
@@ -430,24 +424,16 @@ def _to_estimated(
     low, high = figure.low, figure.high
     if is_difference:
         low, high = low - high, high - low
-    value = min(high, max(low, estimate.value))
-    interval: Interval | None = None
-    reason = None
+    interval, reason = None, None
     if estimate.n_clusters < least:
         scenarios = plural(estimate.n_clusters, "scenario")
         reason = f"There is no interval of {scenarios}: it takes {least}."
-    elif figure.is_rate and not is_difference and (low < value < high or not estimate.error):
-        interval = wilson_interval(
-            Clustered(
-                mean=value, n=counts["n"], n_clusters=estimate.n_clusters, error=estimate.error
-            )
-        )
-    elif estimate.error:
-        interval = t_limits(estimate.value, estimate.error, estimate.n_clusters, low, high)
     else:
-        reason = NO_SPREAD
+        is_rate = figure.is_rate and not is_difference
+        interval = estimate.interval(low, high, is_rate=is_rate)
+        reason = None if interval else NO_SPREAD
     return Estimated(
-        value=rounded(value),
+        value=rounded(min(high, max(low, estimate.value))),
         **limits(interval),
         n_scenarios=estimate.n_clusters,
         tuning=rounded(estimate.tuning),
