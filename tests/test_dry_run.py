@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from socratic_bench import RunConfig
 from socratic_bench.benchmarks.socratic.benchmark import BENCHMARK
-from socratic_bench.benchmarks.socratic.episode import expected_reply
+from socratic_bench.benchmarks.socratic.episode import EXPECTED_REPLIES
 from socratic_bench.catalogue.tokens import PrefixCache, PromptBlock
 from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.errors import ENDINGS
@@ -484,7 +484,7 @@ def test_a_verdict_that_is_expected_can_be_read():
 
     for length in ("short", "likely", "long"):
         use = ToolUse(
-            "1", "record_verdict", expected_verdict(RUBRIC, expected_reply("judge", length))
+            "1", "record_verdict", expected_verdict(RUBRIC, EXPECTED_REPLIES["judge"][length])
         )
         verdict = read_verdict(completion((use,)), RUBRIC, judge_model="judge")
         assert verdict.overall_score == 10

@@ -78,7 +78,9 @@ class Runtime:
     def _converse(self, outcome: Outcome, model_id: str, body: JsonObject) -> None:
         dialogue = read_dialogue(model_id, body)
         outcome.role, outcome.turn = dialogue.role, dialogue.turn
-        self._check_quota(model_id)
+        throttle = self._throttle_of(model_id)
+        if throttle and (wait_ms := throttle.wait_ms()) is not None:
+            raise throttling(wait_ms)  # which takes no model time
         outcome.wait_s = self._settings.latency_of(dialogue.role) / 1000
         self._strike(outcome, model_id, is_closing=dialogue.record is not None)
         if outcome.send_without_body():
@@ -100,12 +102,6 @@ class Runtime:
         reply = guarded(limited(composed, body, traits), body)
         reply = altered(reply, outcome.fault)
         self._send(outcome, body, reply, n_in)
-
-    def _check_quota(self, model_id: str) -> None:
-        # A refusal takes no model time.
-        throttle = self._throttle_of(model_id)
-        if throttle and (wait_ms := throttle.wait_ms()) is not None:
-            raise throttling(wait_ms)
 
     def _strike(self, outcome: Outcome, model_id: str, *, is_closing: bool) -> None:
         fault = self.faults.next_fault(
@@ -129,7 +125,9 @@ class Runtime:
         metadata |= {
             name: body[name] for name in ("performanceConfig", "serviceTier") if body.get(name)
         }
-        extra = _extra_fields(body)
+        # Of the fields of the model's own answer only the stop sequence exists.
+        paths = body.get("additionalModelResponseFieldPaths") or ()
+        extra = {"stop_sequence": None} if "/stop_sequence" in paths else None
         if stream:
             frames = reply_events(reply, metadata, extra)
             outcome.send_stream(frames, pace_ms * n_out / 1000 / len(frames))
@@ -162,12 +160,6 @@ class Runtime:
         if "converse" in request:
             return input_tokens(request["converse"])
         return len(request["invokeModel"]["body"]) // 5
-
-
-def _extra_fields(body: JsonObject) -> JsonObject | None:
-    """The fields of the model's own answer that were asked for: only the stop sequence exists."""
-    paths = body.get("additionalModelResponseFieldPaths") or ()
-    return {"stop_sequence": None} if "/stop_sequence" in paths else None
 
 
 def _parsed(raw: bytes) -> JsonObject:

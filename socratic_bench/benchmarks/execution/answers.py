@@ -93,7 +93,9 @@ def read_turn(turn: ExecutionTurn) -> ExecutionTurn:
     """The turn with its answer and result; a reply that was refused or cut off has no answer."""
     if turn.answered != "answered":
         return _with_result(turn, turn.answered, is_parsed=None)
-    answer = _read_answer(turn.item, turn.reply.message.text)
+    item, text = turn.item, turn.reply.message.text
+    function_name = item.problem.function_name
+    answer = read_choice(text) if item.is_choice else read_prediction(text, function_name)
     if answer is None:
         return _with_result(turn, "unparsed", is_parsed=False)
     turn = replace(turn, answer=answer)
@@ -115,12 +117,6 @@ def _with_result(
         measures={"outcome": result, "shape_mismatch": is_mismatch},
         summary=result.replace("_", " "),
     )
-
-
-def _read_answer(item: Item, reply: str) -> Answer | None:
-    if item.is_choice:
-        return read_choice(reply)
-    return read_prediction(reply, item.problem.function_name)
 
 
 def _compare(turn: ExecutionTurn, answer: Answer) -> tuple[Outcome, bool]:

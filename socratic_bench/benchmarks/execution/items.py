@@ -111,24 +111,18 @@ def make_items(settings: Settings, problems: Sequence[Problem]) -> tuple[Item, .
     """All calls of a run, round by round; within a round the task's seed gives the order."""
     seeded: list[tuple[int, Item]] = []
     if settings.task != "choice":
-        seeded += [(settings.pred_seed, item) for item in _prediction_items(settings, problems)]
+        chosen = _select(problems, settings.pred_start_index, settings.pred_num_problems)
+        items = _single_program_items("prediction", chosen, settings, settings.pred_reasoning)
+        seeded += [(settings.pred_seed, item) for item in items]
     if settings.task != "prediction":
         seeded += [(settings.choice_seed, item) for item in _choice_items(settings, problems)]
     if settings.compare_reasoning:
-        seeded += [(settings.pred_seed, item) for item in _reasoning_items(settings, problems)]
+        chosen = _select(problems, settings.pred_start_index, settings.comparison_samples)
+        for level in LEVELS:
+            items = _single_program_items("reasoning", chosen, settings, level)
+            seeded += [(settings.pred_seed, item) for item in items]
     seeded.sort(key=lambda pair: (pair[1].round, _sort_digest(*pair)))
     return tuple(item for _, item in seeded)
-
-
-def _prediction_items(settings: Settings, problems: Sequence[Problem]) -> Iterator[Item]:
-    chosen = _select(problems, settings.pred_start_index, settings.pred_num_problems)
-    yield from _single_program_items("prediction", chosen, settings, settings.pred_reasoning)
-
-
-def _reasoning_items(settings: Settings, problems: Sequence[Problem]) -> Iterator[Item]:
-    chosen = _select(problems, settings.pred_start_index, settings.comparison_samples)
-    for level in LEVELS:
-        yield from _single_program_items("reasoning", chosen, settings, level)
 
 
 def _single_program_items(
@@ -185,15 +179,13 @@ def _can_revert(problem: Problem, case: int, *, skips_boolean: bool) -> bool:
     with `skips_boolean`, if no output of the problem is True or False, since each wrong one of
     these is the other.
     """
-    if problem.mutated_outputs is None or (skips_boolean and _has_boolean_output(problem)):
+    if problem.mutated_outputs is None:
+        return False
+    every = (*problem.outputs, *problem.mutated_outputs)
+    if skips_boolean and any(isinstance(value_of(text), bool) for text in every):
         return False
     outputs = problem.outputs[case], problem.mutated_outputs[case]
     return compare(*map(value_of, outputs)) != "equal"
-
-
-def _has_boolean_output(problem: Problem) -> bool:
-    outputs = (*problem.outputs, *(problem.mutated_outputs or ()))
-    return any(isinstance(value_of(text), bool) for text in outputs)
 
 
 def _sort_digest(seed: int, item: Item) -> bytes:

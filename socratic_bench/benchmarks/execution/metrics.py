@@ -13,9 +13,9 @@ from socratic_bench.benchmarks.execution.outcomes import (
     cases_by_problem,
     gap,
     outcomes_in,
+    rate,
     with_program,
 )
-from socratic_bench.documents.document import FIGURE_PLACES
 from socratic_bench.ports.benchmark import MetricInfo
 
 
@@ -50,10 +50,7 @@ METRICS = (
 def summarise(outcomes: Outcomes) -> dict[str, float | None]:
     """Every metric; those of a task that was not played are null."""
     cases = _cases_by_metric(outcomes)
-    rates = {
-        name: _rounded_mean([is_so for values in of_metric.values() for is_so in values])
-        for name, of_metric in cases.items()
-    }
+    rates = {name: rate(of_metric).value for name, of_metric in cases.items()}
     return {**rates, "oc_less_mc": gap(cases["oc"], cases["mc"]).mean}
 
 
@@ -105,7 +102,3 @@ def _cases_by_metric(outcomes: Outcomes) -> dict[str, Cases]:
         "truncated": cases_by_problem(of_tasks, lambda outcome: outcome.outcome == "truncated"),
         **choice_cases(outcomes),
     }
-
-
-def _rounded_mean(values: Sequence[bool]) -> float | None:
-    return round(sum(values) / len(values), FIGURE_PLACES) if values else None

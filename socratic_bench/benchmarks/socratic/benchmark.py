@@ -111,11 +111,13 @@ class SocraticBenchmark(Benchmark):
         mistakes = Mistakes(problems_of(settings))
         transcript, scenario, tutor_prompt, rubric = NO_TRANSCRIPT, None, "", None
         with mistakes:
-            transcript = _transcript(settings)
+            if settings.transcript:
+                transcript = read_transcript(settings.transcript, settings.transcript_turns)
         with mistakes:
             scenario = _scenario(settings, transcript)
         with mistakes:
-            tutor_prompt = _tutor_prompt(settings)
+            file = settings.system_prompt_file
+            tutor_prompt = read_system_prompt(file) if file else _builtin_tutor_prompt()
         with mistakes:
             rubric = _run_rubric(self.find_rubric(settings.rubric))
         if mistakes.sentences or scenario is None or rubric is None:
@@ -188,12 +190,6 @@ def _run_rubric(rubric: Rubric) -> Rubric:
     return rubric
 
 
-def _transcript(settings: Settings) -> Transcript:
-    if not settings.transcript:
-        return NO_TRANSCRIPT
-    return read_transcript(settings.transcript, settings.transcript_turns)
-
-
 def _prompt(settings: Settings, transcript: Transcript, scenario: Scenario) -> str:
     if transcript.turns:
         return transcript.turns[0].student
@@ -247,8 +243,3 @@ def _recorded(path: str, name: str) -> Scenario:
 @cache
 def _builtin_tutor_prompt() -> str:
     return Path(__file__).with_name("tutor_prompt.md").read_text(encoding="utf-8").strip()
-
-
-def _tutor_prompt(settings: Settings) -> str:
-    file = settings.system_prompt_file
-    return read_system_prompt(file) if file else _builtin_tutor_prompt()

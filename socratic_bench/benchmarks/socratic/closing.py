@@ -178,8 +178,11 @@ def closing_question(
         _prompt("insights") if insights else "",
         _prompt("fidelity") if is_checked else "",
     ]
+    lines = [
+        f"{_insight_name(number)}: {_one_line(text)}" for number, text in enumerate(insights, 1)
+    ]
     questions = [
-        _insight_list(insights) if insights else "",
+        "\n".join(["The insights:", *lines]) if insights else "",
         _part(scenario, replies) if replies and is_checked else "",
     ]
     return ClosingQuestion(
@@ -368,13 +371,6 @@ def _prompt(name: Literal["insights", "fidelity"]) -> str:
 
 def _insight_name(number: int) -> str:
     return f"insight_{number}"
-
-
-def _insight_list(insights: Sequence[str]) -> str:
-    lines = [
-        f"{_insight_name(number)}: {_one_line(text)}" for number, text in enumerate(insights, 1)
-    ]
-    return "\n".join(["The insights:", *lines])
 
 
 def _part(scenario: Scenario, replies: Replies) -> str:

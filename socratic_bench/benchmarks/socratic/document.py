@@ -227,7 +227,9 @@ class StudentEntry(Struct, frozen=True, kw_only=True):
             closing_flags=_flag_list(_closing_flags(result)),
             fidelity=Fidelity.of(result),
             fidelity_unjudged_reason=_fidelity_unjudged_reason(result),
-            filler_turns=None if settings.student_model else _n_filler(result),
+            filler_turns=None
+            if settings.student_model
+            else sum(bool(turn.notes.get("student_filler")) for turn in result.turns),
         )
 
 
@@ -334,7 +336,11 @@ def _insights_unjudged_reason(result: RunResult) -> str | None:
         return "scenario"
     if result.concluded is None:
         return "run_ended" if result.n_turns else "no_turns"
-    outcome = result.concluded.outcome
+    return _unscored_reason(result.concluded)
+
+
+def _unscored_reason(concluded: ClosingResult) -> str | None:
+    outcome = concluded.outcome
     return outcome.reason if isinstance(outcome, Unscored) else None
 
 
@@ -357,12 +363,7 @@ def _fidelity_unjudged_reason(result: RunResult) -> str | None:
         return "no_replies"
     if result.concluded is None:
         return "run_ended"
-    outcome = result.concluded.outcome
-    return outcome.reason if isinstance(outcome, Unscored) else None
-
-
-def _n_filler(result: RunResult) -> int:
-    return sum(bool(turn.notes.get("student_filler")) for turn in result.turns)
+    return _unscored_reason(result.concluded)
 
 
 def _flag_list(flags: tuple[str, ...] | None) -> list[str] | None:

@@ -135,8 +135,8 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
         return with_flags(turns, findings)
 
     def expected_reply(self, role: Role, length: Length) -> str:
-
-        return expected_reply(role, length)
+        """One open question, a student's answer to one, or a judge's reason for a score."""
+        return EXPECTED_REPLIES[role][length]
 
     def _student(self, context: EpisodeContext) -> Student:
         schedule = schedule_of(self.settings, self.scenario, self.transcript)
@@ -256,9 +256,4 @@ _REASON: Mapping[Length, str] = {
         "that the tutor would like to hear."
     ),
 }
-_EXPECTED = {TUTOR: _TUTOR, STUDENT: _STUDENT, JUDGE: _REASON}
-
-
-def expected_reply(role: Role, length: Length) -> str:
-    """One open question of a tutor, a student's answer to one, a judge's reason for a score."""
-    return _EXPECTED[role][length]
+EXPECTED_REPLIES = {TUTOR: _TUTOR, STUDENT: _STUDENT, JUDGE: _REASON}

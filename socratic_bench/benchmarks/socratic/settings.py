@@ -36,14 +36,6 @@ def _rubric(reader: Reader) -> str:
     return str(Path(name).absolute()) if name.endswith(FILE_SUFFIX) else name
 
 
-def _scenarios() -> tuple[str, ...]:
-    return builtin_ids()
-
-
-def _scenarios_of(word: str) -> tuple[str, ...]:
-    return scenarios_of(word)
-
-
 class Settings(CoreConfig, frozen=True, kw_only=True):
     """The core's settings and those of a Socratic dialogue."""
 
@@ -54,10 +46,10 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
             "NAME",
             "a built-in scenario; its first opening without --prompt: {choices}",
             "a built-in [scenario](scenarios.md)",
-            offers=_scenarios,
+            offers=builtin_ids,
             axis="scenarios",
             is_sample=True,
-            expand=_scenarios_of,
+            expand=scenarios_of,
         ),
     ] = None
     scenario_file: Annotated[

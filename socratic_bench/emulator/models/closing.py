@@ -146,7 +146,8 @@ def _repeats(text: str, before: Sequence[Part]) -> str | None:
     """The reply, if it nearly repeats an earlier one or the tutor's last words."""
     mine = _triples(text)
     earlier = [part for part in before if part.speaker == "student"] + [*before[-1:]]
-    alike = (len(mine & their) / len(mine | their) for their in map(_triples_of, earlier))
+    theirs = [_triples(part.text) for part in earlier]
+    alike = (len(mine & their) / len(mine | their) for their in theirs)
     return text if mine and max(alike, default=0) >= _SAME_SHARE else None
 
 
@@ -185,10 +186,6 @@ _SIGNS: Mapping[str, _Sign] = {
     "language": _leaves_language,
     "malformed_output": _is_malformed,
 }
-
-
-def _triples_of(part: Part) -> frozenset[tuple[str, ...]]:
-    return _triples(part.text)
 
 
 @lru_cache(maxsize=4096)

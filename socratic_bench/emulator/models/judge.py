@@ -180,7 +180,8 @@ class _Reader:
             value = 2.0 if self._statements or self._advice else 2.5
             return _Score(value, "The closed step of an elenchus.", last.quote)
         if not self._open:
-            is_plain = not (self._statements or self._advice or _is_rhetorical(last))
+            is_rhetorical = has("leads", last.plain) or has("small_talk", last.plain)
+            is_plain = not (self._statements or self._advice or is_rhetorical)
             why = "Only a closed question is asked."
             return _Score(0.5 if is_plain else 0.0, why, last.quote)
         if self._advice:
@@ -348,10 +349,6 @@ def _kind(plain: str, text: str, student: frozenset[str], *, is_last: bool) -> _
     return "accompanies" if is_theirs and not has("asserts", plain) else "tells"
 
 
-def _is_rhetorical(question: _Sentence) -> bool:
-    return has("leads", question.plain) or has("small_talk", question.plain)
-
-
 def _mask(match: re.Match[str]) -> str:
     return "x" * len(match[0])
 
@@ -393,7 +390,7 @@ def content(text: str) -> frozenset[str]:
     """The stems of the words that say what is talked about; of scripts without spaces, pairs."""
     stems: set[str] = set()
     for word in _words(text):
-        if not word.isascii() and _is_unspaced(word):
+        if not word.isascii() and word.upper() == word.lower() and len(word) > 1:
             stems.update(word[at : at + 2] for at in range(len(word) - 1))
         elif word not in _stock() and len(word) >= _FEWEST_LETTERS:
             stems.add(_stem(word))
@@ -455,10 +452,6 @@ def _plain(text: str) -> str:
 def _stem(word: str) -> str:
     cut = _SUFFIX.sub("", word)
     return (cut if len(cut) >= _FEWEST_LETTERS else word)[:_STEM]
-
-
-def _is_unspaced(word: str) -> bool:
-    return word.upper() == word.lower() and len(word) > 1
 
 
 @cache

@@ -35,13 +35,14 @@ class Reply(Struct, frozen=True):
 
 def compose(dialogue: Dialogue, body: JsonObject, traits: Traits) -> Reply:
     """The reply of the model that a request names, in the role that the request shows."""
-    executed = execution_answer(dialogue, _thinking_tokens(body))
+    tokens = _thinking(body).get("budget_tokens")
+    executed = execution_answer(dialogue, tokens if isinstance(tokens, int) else 0)
     if executed:
         text, stop_reason = executed
         reply = Reply(({"text": text},), stop_reason)
     else:
         reply = _role_reply(dialogue, _tool(dialogue, body))
-    if traits.reasons or _thinks(body):
+    if traits.reasons or _thinking(body).get("type") in ("enabled", "adaptive"):
         return Reply((_thought(dialogue), *reply.content), reply.stop_reason)
     return reply
 
@@ -74,7 +75,9 @@ def _cut(block: JsonObject, sequences: list[str], room: int) -> tuple[JsonObject
         text, stop = _cut_at(block["text"], sequences, room)
         return {"text": text}, stop
     is_cut = len(json.dumps(block)) > room * 2
-    return (_emptied(block), "max_tokens") if is_cut else (block, None)
+    if is_cut and "toolUse" in block:  # an input that was cut off cannot be read
+        block = {"toolUse": block["toolUse"] | {"input": {}}}
+    return block, "max_tokens" if is_cut else None
 
 
 def _cut_at(text: str, sequences: list[str], room: int) -> tuple[str, str | None]:
@@ -82,13 +85,6 @@ def _cut_at(text: str, sequences: list[str], room: int) -> tuple[str, str | None
     if places:
         return text[: min(places)], "stop_sequence"
     return (text[:room], "max_tokens") if len(text) > room else (text, None)
-
-
-def _emptied(block: JsonObject) -> JsonObject:
-    """A tool's input that was cut off cannot be read, and arrives empty."""
-    if "toolUse" in block:
-        return {"toolUse": block["toolUse"] | {"input": {}}}
-    return block
 
 
 def _role_reply(dialogue: Dialogue, tool: JsonObject | None) -> Reply:
@@ -137,14 +133,10 @@ def _of_other_rubric(verdict: JsonObject, properties: JsonObject) -> JsonObject:
     other: JsonObject = {"rationale": dict.fromkeys(scales, "The reply as a whole.")}
     if "events" in properties:
         other["events"] = dict.fromkeys(properties["events"].get("properties", ()))
-    return other | {name: _score_at(share, scale) for name, scale in scales.items()}
-
-
-def _score_at(share: float, scale: JsonObject) -> float:
-    """The step of a dimension's range that lies at this share of it."""
-    low, high, step = scale.get("minimum", 0), scale["maximum"], scale.get("multipleOf", 1)
-    score: float = low + round(share * (high - low) / step) * step
-    return score
+    for name, scale in scales.items():
+        low, high, step = scale.get("minimum", 0), scale["maximum"], scale.get("multipleOf", 1)
+        other[name] = low + round(share * (high - low) / step) * step
+    return other
 
 
 def _tool_reply(dialogue: Dialogue, tool: JsonObject | None, arguments: object) -> Reply:
@@ -184,15 +176,6 @@ def _filled(schema: object, text: str) -> object:
     if kind == "array":
         return [_filled(schema.get("items"), text)]
     return {"integer": 0, "number": 0, "boolean": False, "null": None}.get(str(kind), text)
-
-
-def _thinks(body: JsonObject) -> bool:
-    return _thinking(body).get("type") in ("enabled", "adaptive")
-
-
-def _thinking_tokens(body: JsonObject) -> int:
-    tokens = _thinking(body).get("budget_tokens")
-    return tokens if isinstance(tokens, int) else 0
 
 
 def _thinking(body: JsonObject) -> JsonObject:

@@ -104,7 +104,9 @@ def _mutate_problem(problem: Problem, sandbox: Sandbox, seed: int) -> Mutated:
     values = _steady_values(originals)
     if values is None or not _are_equal(values, _parse_all(problem.outputs)):
         return Mutated(problem=bare, reason="its stored outputs are not what it gives")
-    numbered = _numbered_mutants(problem, seed)
+    numbered = [*enumerate(mutants(problem.code), start=1)]
+    numbered.sort(key=lambda pair: _sort_digest(seed, problem.id, pair[0]))
+    numbered = sorted(numbered[:MAX_CANDIDATES], key=lambda pair: pair[0])
     runs = sandbox.execute_each(
         [mutant.code for _, mutant in numbered], problem.inputs, is_traced=True
     )
@@ -119,13 +121,6 @@ def _mutate_problem(problem: Problem, sandbox: Sandbox, seed: int) -> Mutated:
         if _steady_values(sandbox.execute(candidate.mutant.code, problem.inputs)) is not None:
             return replace(mutated, problem=_with_mutation(bare, candidate))
     return replace(mutated, reason="no operator makes other outputs that are literals")
-
-
-def _numbered_mutants(problem: Problem, seed: int) -> list[tuple[int, Mutant]]:
-    """All mutations with their numbers, from 1; of too many, those that the seed chooses."""
-    numbered = [*enumerate(mutants(problem.code), start=1)]
-    numbered.sort(key=lambda pair: _sort_digest(seed, problem.id, pair[0]))
-    return sorted(numbered[:MAX_CANDIDATES], key=lambda pair: pair[0])
 
 
 def _with_mutation(problem: Problem, candidate: _Candidate) -> Problem:
@@ -336,7 +331,9 @@ def write_rows(rows: Sequence[Row], path: str) -> str:
 def mutated_row(row: Row, problem: Problem) -> Row:
     """A row with the problem's mutation in place of its own, and all else as it was."""
     outputs = problem.mutated_outputs
-    is_text = outputs is not None and len(outputs) == 1 and not _has_lists(row)
+    columns = ("input", "inputs", "output", "outputs", "correct_condition")
+    has_lists = any(isinstance(row.get(column), list) for column in columns)
+    is_text = outputs is not None and len(outputs) == 1 and not has_lists
     mutation = {
         "mutated_code": problem.mutated_code,
         _OUTPUTS if _OUTPUTS in row else _OUTPUT: outputs[0] if outputs and is_text else outputs,
@@ -345,9 +342,3 @@ def mutated_row(row: Row, problem: Problem) -> Row:
     }
     unchanged = {name: value for name, value in row.items() if name not in (_OUTPUT, _OUTPUTS)}
     return {**unchanged, **mutation}
-
-
-def _has_lists(row: Row) -> bool:
-    """Whether the row's calls or outputs are lists."""
-    names = ("input", "inputs", "output", "outputs", "correct_condition")
-    return any(isinstance(row.get(name), list) for name in names)

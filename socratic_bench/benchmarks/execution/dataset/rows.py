@@ -126,7 +126,8 @@ def read_row(row: object, *, needs_literals: bool) -> ParsedRow:
     code = cells.text("code", "original_code")
     if code is None and not cells.has_mistake("code", "original_code"):
         cells.add_mistake("code", "missing or blank.")
-    name: str = cells.get("function_name") or _first_function(code or "")
+    first_function = _FIRST_FUNCTION.search(code or "")
+    name: str = cells.get("function_name") or (first_function[1] if first_function else "")
     if code is not None and not name:
         cells.add_mistake("function_name", "missing, and the code defines no function.")
     if cells.get("id") is None and not cells.has_mistake("id"):
@@ -223,12 +224,6 @@ def _check_literals(cells: _Cells, column: str, outputs: Sequence[str]) -> None:
             parse_literal(text)
         except LiteralError as error:
             cells.add_mistake(column, f"number {index + 1} is no Python literal: {error}.")
-
-
-def _first_function(code: str) -> str:
-    """Its name, or "" if there is none."""
-    match = _FIRST_FUNCTION.search(code)
-    return match[1] if match else ""
 
 
 def _plain(value: object) -> object:

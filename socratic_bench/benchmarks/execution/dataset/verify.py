@@ -11,7 +11,6 @@ from socratic_bench.benchmarks.execution.dataset.document import (
 from socratic_bench.benchmarks.execution.items import Problem
 from socratic_bench.benchmarks.execution.literals import (
     LiteralError,
-    Value,
     compare,
     is_literal,
     parse_literal,
@@ -35,6 +34,8 @@ _MESSAGES: dict[Fault, str] = {
     "no_result": "it ended the process, or closed its files, before it gave a value",
     "processes": "it left processes, which were killed",
 }
+_OTHER_SHAPE = "the stored output has lists where it gives tuples, or the reverse."
+_OTHER_VALUE = "it gives another value than the stored one."
 _REFUSED = " (programs have no processes, sockets, signals or files)"
 
 
@@ -107,7 +108,8 @@ def _faults(stored: str, cases: Sequence[Case]) -> Iterator[tuple[Fault, str]]:
     if any(compare(value, values[0]) != "equal" for value in values[1:]):
         yield "nondeterministic", "what it gives changes between runs."
     elif values and is_literal(stored) and compare(parse_literal(stored), values[0]) != "equal":
-        yield "wrong_output", _difference_message(parse_literal(stored), values[0])
+        is_shape = compare(parse_literal(stored), values[0]) == "shape_mismatch"
+        yield "wrong_output", _OTHER_SHAPE if is_shape else _OTHER_VALUE
 
 
 def _failure(case: Case) -> tuple[Fault, str]:
@@ -117,12 +119,6 @@ def _failure(case: Case) -> tuple[Fault, str]:
         return "memory", f"{_MESSAGES['memory']}."
     refused = _REFUSED if case.error == "PermissionError" else ""
     return "error", f"it raises {_excerpt(case)}{refused}."
-
-
-def _difference_message(stored: Value, value: Value) -> str:
-    if compare(stored, value) == "shape_mismatch":
-        return "the stored output has lists where it gives tuples, or the reverse."
-    return "it gives another value than the stored one."
 
 
 def _excerpt(case: Case) -> str:

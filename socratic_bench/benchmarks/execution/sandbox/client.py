@@ -231,15 +231,14 @@ class _Server:
 
 def is_network_open() -> bool:
     """Whether any network interface but the loop is up; one whose state is unknown counts as up."""
-    names = [name for _, name in socket.if_nameindex() if name != _LOOP]
-    return any(_interface_flags(name) & _IS_UP for name in names)
-
-
-def _interface_flags(name: str) -> int:
-    try:
-        return int((_INTERFACES / name / "flags").read_text(encoding="ascii"), 16)
-    except (OSError, ValueError):
-        return _IS_UP
+    for _, name in socket.if_nameindex():
+        with suppress(OSError, ValueError):
+            flags = int((_INTERFACES / name / "flags").read_text(encoding="ascii"), 16)
+            if name == _LOOP or not flags & _IS_UP:
+                continue
+        if name != _LOOP:
+            return True
+    return False
 
 
 def _all_true(values: set[bool | None]) -> bool | None:

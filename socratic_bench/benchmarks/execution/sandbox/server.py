@@ -23,14 +23,15 @@ from .limits import become_subreaper, confine, set_readable
 # Exit codes of a program's process, from our own code.
 _DONE, _UNCONFINED = 0, 97
 _RESULT = 3
+_ENDED_YET = os.WEXITED | os.WNOHANG | os.WNOWAIT  # asked without waiting or reaping
 _MAX_RESULT_BYTES = 8 * 2**20
 _PIECE_BYTES = 65_536
 _NONCE_BYTES = 16
 _POLL_MS = 20
 # What cannot be killed by then hangs in the kernel.
 _MAX_SWEEP_S = 20.0
-# Stopped, being traced, dead: such a process starts no other.
-_STOPPED_STATES = ("T", "t", "Z", "X")
+# Stopped, being traced, dead, gone: such a process starts no other; see proc(5).
+_STOPPED_STATES: tuple[list[str], ...] = (["T"], ["t"], ["Z"], ["X"], [])
 # A process that hangs in the kernel does not stop either: so each of so many passes kills all the
 # same.
 _PASSES_PER_KILL = 100
@@ -125,7 +126,7 @@ def _watch(child: int, job: dict[str, Any], bounds: dict[int, int]) -> _ProcessR
     output: dict[int, bytearray] = {descriptor: bytearray() for descriptor in bounds}
     outcome = None
     while outcome is None:
-        has_ended = _has_ended(child)
+        has_ended = os.waitid(os.P_PID, child, _ENDED_YET) is not None
         ready = {descriptor for descriptor, _ in poll.poll(0 if has_ended else _POLL_MS)}
         n_read = sum(
             _read(descriptor, output[descriptor], poll) for descriptor in ready & bounds.keys()
@@ -139,10 +140,6 @@ def _watch(child: int, job: dict[str, Any], bounds: dict[int, int]) -> _ProcessR
         elif time.monotonic() > deadline_s:
             outcome = "timeout"
     return _ProcessResult(bytes(next(iter(output.values()))), outcome)
-
-
-def _has_ended(child: int) -> bool:
-    return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def _read(descriptor: int, output: bytearray, poll: select.poll) -> int:
@@ -199,7 +196,7 @@ def sweep(spared: Collection[int] = ()) -> dict[int, tuple[int, float]]:
         processes = [
             process for child in _children() if child not in spared for process in _tree(child)
         ]
-        running = [process for process in processes if _state(process) not in _STOPPED_STATES]
+        running = [process for process in processes if _status(process)[:1] not in _STOPPED_STATES]
         if running and n_passes % _PASSES_PER_KILL:
             _signal(running, signal.SIGSTOP)
         else:
@@ -229,7 +226,7 @@ def _may_have_children(spared: Collection[int]) -> bool:
     if spared:
         return any(child not in spared for _ in range(2) for child in _children())
     try:
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        os.waitid(os.P_ALL, 0, _ENDED_YET)
     except ChildProcessError:
         return False
     return True
@@ -250,23 +247,10 @@ def _children(process: int | None = None) -> list[int]:
     try:
         lists = [(task / "children").read_text(encoding="ascii") for task in tasks.iterdir()]
     except OSError:  # a kernel without it, or a thread has ended meanwhile
-        parent = process or os.getpid()
-        return [candidate for candidate in _all_processes() if _parent(candidate) == parent]
+        parent = str(process or os.getpid())
+        numbers = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
+        return [number for number in numbers if _status(number)[1:2] == [parent]]
     return [int(word) for text in lists for word in text.split()]
-
-
-def _all_processes() -> Iterator[int]:
-    return (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal())
-
-
-def _parent(process: int) -> int | None:
-    status = _status(process)
-    return int(status[1]) if status else None
-
-
-def _state(process: int) -> str:
-    """A letter: see proc(5). "X" if the process is gone."""
-    return next(iter(_status(process)), "X")
 
 
 def _status(process: int) -> list[str]:

@@ -186,7 +186,8 @@ def similarities(scenario: Scenario, tutor: str) -> Mapping[str, float]:
         {stem: n * index.weights.get(stem, index.rarest) for stem, n in counts.items()}
     )
     cosines = {
-        sentence: _cosine(question_vector, vector) for sentence, vector in index.vectors.items()
+        sentence: sum(weight * vector.get(stem, 0.0) for stem, weight in question_vector.items())
+        for sentence, vector in index.vectors.items()
     }
     examples = (index.sentence_by_example.get(plain(question)) for question in questions)
     return cosines | {sentence: 1.0 for sentence in examples if sentence is not None}
@@ -232,7 +233,3 @@ def _stems(text: str) -> frozenset[str]:
 def _unit_vector(weights: Vector) -> Vector:
     length = math.sqrt(sum(weight * weight for weight in weights.values())) or 1.0
     return {stem: weight / length for stem, weight in weights.items()}
-
-
-def _cosine(vector: Vector, other: Vector) -> float:
-    return sum(weight * other.get(stem, 0.0) for stem, weight in vector.items())
