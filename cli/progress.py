@@ -70,17 +70,11 @@ def listener_for(plan: Plan, *, quiet: bool) -> Listener:
 
 
 class Wait(Struct, kw_only=True):
-    """Something that a run waits for; moments are in seconds.
-
-    `what` describes it, `brief` does where there is little room. `printed_s` is when it was last
-    printed.
-    """
+    """Something that a run waits for; moments are in seconds, `printed_s` that of the last line."""
 
     what: str
-    brief: str
     since_s: float
     rank: int
-    turn: int | None = None
     until_s: float | None = None
     printed_s: float | None = None
 
@@ -94,14 +88,11 @@ class Wait(Struct, kw_only=True):
             return now_s - self.until_s >= REPORT_AFTER_S
         return now_s - self.printed_s >= again_s
 
-    def forms(self, now_s: float) -> tuple[str, ...]:
-        """Its description in several forms, the longest first."""
+    def text(self, now_s: float, room: int | None = None) -> str:
+        """What is waited for, and how long; the former is cut if there is not the room for both."""
         time = self._time(now_s)
-        long, short = f"{self.what}{time}", f"{self.brief}{time}"
-        if self.turn is None:
-            return long, short
-        shorter = short.replace(", next in", ", in"), short.replace(", next in", ",")
-        return f"turn {self.turn}: {long}", long, short, *shorter, short.removesuffix(" so far")
+        what = self.what if room is None else terminal.fitted(self.what, room - len(time))
+        return f"{what}{time}"
 
     def _time(self, now_s: float) -> str:
         if self.until_s is not None and self.until_s > now_s:
@@ -130,9 +121,8 @@ class Waits:
 
     def on_step(self, what: str) -> None:
         """Note what is waited for outside of calls; empty for nothing."""
-        text = f"waiting for {what}"
-        now_s = self._monotonic_s()
-        self._step = Wait(what=text, brief=text, since_s=now_s, rank=STEP) if what else None
+        wait = Wait(what=f"waiting for {what}", since_s=self._monotonic_s(), rank=STEP)
+        self._step = wait if what else None
 
     def current(self) -> Wait | None:
         """The wait that a live line shows; a step that has just begun is left out."""
@@ -173,7 +163,6 @@ class Progress(Listener):
         self._ended = threading.Event()
         self._judged: dict[int, Turn] = {}
         self._next = 0
-        self._n_turns = config.turns
         self._is_dialogue = True
         self._tag = ""
         threading.Thread(target=self._tick, name="progress", daemon=True).start()
@@ -181,7 +170,6 @@ class Progress(Listener):
     def on_start(self, run_id: str, config: CoreConfig, opening: Sample) -> None:
         self._tag = tag_of(run_id)
         self._is_dialogue = opening.n_items is None
-        self._n_turns = opening.n_items or config.turns
         self._line(
             f"{run_id}: {plain(config.model)}, {plain(opening.label or f'sample {opening.id}')}, "
             f"seed {config.seed}"
@@ -243,7 +231,7 @@ class Progress(Listener):
     def _print_wait(self, wait: Wait) -> None:
         now_s = self._monotonic_s()
         wait.printed_s = now_s
-        self._print(f"{self._tag}{wait.forms(now_s)[0]}")
+        self._print(f"{self._tag}{wait.text(now_s)}")
 
     def _tick(self) -> None:
         """Report long waits, whatever is waited for."""
@@ -258,12 +246,8 @@ class Progress(Listener):
         wait = self._waits.current()
         if not (self._live and wait) or self._ended.is_set():
             return
-        room = terminal.columns() - 1
-        longest, *shorter = (self._tag + form for form in wait.forms(self._monotonic_s()))
-        done = f" ({self._next} of {self._n_turns} done)"
-        forms = [*([longest + done] if wait.turn is not None else []), longest, *shorter]
-        fitting = (form for form in forms if terminal.width_of(form) <= room)
-        say_live(next(fitting, None) or terminal.fitted(forms[-1], room))
+        room = terminal.columns() - 1 - len(self._tag)
+        say_live(self._tag + wait.text(self._monotonic_s(), room))
 
     def _turn_line(self, turn: Turn) -> str:
         """Mark and score; then, as there is room, parts of the score, the reply, tokens."""
@@ -396,36 +380,24 @@ def _format_range(
 
 
 def _wait(event: CallEvent, now_s: float) -> Wait | None:
-    who, turn = event.key.role, None if event.key.part else event.key.index
-    until_s = None
+    who, wait_s = event.key.role, None
     match event:
         case CallRetries(kind=kind, n_tried=n_tried, n_most=n_most):
             of = f" of {n_most}" if n_most else ""
-            what, brief = f"{kind.words}, attempt {n_tried}{of}", f"{kind.words}, {n_tried}{of}"
-            until_s, rank = now_s + event.wait_s, PAUSED
+            what, rank = f"{who} {kind.words}, attempt {n_tried}{of}", PAUSED
+            wait_s = event.wait_s
         case CallWaits(cause=cause):
-            what, brief, rank = CAUSES[cause], f"waits: {cause.replace('_', ' ')}", BLOCKED
-            if event.wait_s is not None:
-                until_s, rank = now_s + event.wait_s, PAUSED
+            wait_s = event.wait_s
+            what, rank = f"{who} {CAUSES[cause]}", BLOCKED if wait_s is None else PAUSED
         case CallBegan():
-            what, brief, rank = "waits for a connection", "waits: connection", BLOCKED
+            what, rank = f"{who} {CAUSES['connection']}", BLOCKED
         case AttemptBegan():
-            return _answer(event.key, now_s)
+            what, rank = f"waiting for the {who}", JUDGING if who == JUDGE else ANSWERING
         case _:
             return None
     return Wait(
-        what=f"{who} {what}",
-        brief=f"{who} {brief}",
+        what=what if event.key.part else f"turn {event.key.index}: {what}",
         since_s=now_s,
         rank=rank,
-        turn=turn,
-        until_s=until_s,
-    )
-
-
-def _answer(key: CallKey, now_s: float) -> Wait:
-    rank = JUDGING if key.role == JUDGE else ANSWERING
-    text = f"waiting for the {key.role}"
-    return Wait(
-        what=text, brief=text, since_s=now_s, rank=rank, turn=None if key.part else key.index
+        until_s=None if wait_s is None else now_s + wait_s,
     )

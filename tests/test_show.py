@@ -33,7 +33,7 @@ def picture(folder, kept):
 
 def chart_of(text):
     """The turn, sign, event and length of the bar of each line of the chart."""
-    plain = COLOUR.sub(r"\2", text).replace("\r", "")
+    plain = COLOUR.sub(r"\2", text.replace("\r", "").replace("\x1b[K", ""))
     lines = re.finditer(r"^ +(\d+) ([+!?.])([* ]?) ?([█#]*)[ |]*$", plain, re.MULTILINE)
     return [(int(line[1]), line[2], line[3] == "*", len(line[4])) for line in lines]
 
