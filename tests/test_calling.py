@@ -22,7 +22,13 @@ from socratic_bench.models.events import (
     CallFailed,
     CallRetries,
 )
-from socratic_bench.ports.provider import Answer, ErrorKind, Provider, UnreadableAnswerError
+from socratic_bench.ports.provider import (
+    Answer,
+    ErrorKind,
+    Provider,
+    UnreadableAnswerError,
+    current_departure,
+)
 from socratic_bench.types import CallKey, Message, Request, Usage
 from tests.calling import Around
 from tests.fakes import PATIENCE_S
@@ -184,6 +190,31 @@ def test_the_end_of_the_run_leaves_a_request_that_hangs(played):
     assert stopped.value.signal_number == 15
     assert played.kinds == [CallBegan, AttemptBegan, AttemptFailed, CallFailed]
     assert [one.error for one in played.heard[-1].error.attempts] == ["run_ended"]
+
+
+def test_a_request_that_the_end_of_the_run_holds_back_is_no_attempt(played):
+    has_ended, left = threading.Event(), []
+
+    def prepare() -> Answer:
+        departure = current_departure()
+        departure.hold()
+        played.around.cancel_token.interrupt(15)
+        has_ended.wait(PATIENCE_S)
+        try:
+            departure.leave()
+        finally:
+            left.append(departure.cancel())
+        return ANSWER
+
+    played.provider.steps = [prepare]
+    with pytest.raises(Stopped):
+        played.model().complete(REQUEST, KEY)
+    has_ended.set()
+
+    assert played.kinds == [CallBegan, AttemptBegan, AttemptFailed, CallFailed]
+    assert not played.heard[2].attempt.may_have_been_billed
+    assert played.heard[-1].error.attempts == ()
+    assert left in ([], [True])  # whenever its thread goes on
 
 
 def test_a_run_that_has_ended_sends_nothing_more(played):

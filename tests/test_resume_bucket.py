@@ -22,6 +22,7 @@ from tests.resuming import (
     assert_refused,
     bodies,
     comparable,
+    cut_short,
     n_answered,
     start,
     wait_for_calls,
@@ -55,6 +56,19 @@ def bucket(moto_url):
     with s3_of(moto_url) as client:
         client.create_bucket(Bucket=name)
         yield name, lambda: [row["Key"] for row in client.list_objects_v2(Bucket=name)["Contents"]]
+
+
+def test_attempts_are_at_least_so_many_once_the_folder_is_lost(service, bucket, moto_url, tmp_path):
+    """The folder alone noted what was under way; with a budget the bucket does, too."""
+    env = account(service.url, TUTOR, AWS_ENDPOINT_URL_S3=moto_url)
+    for budget in ((), ("--max-cost-usd", "5")):
+        stores = ("--s3-bucket", bucket[0], "--output-dir", str(tmp_path / str(len(budget))))
+        run_id = cut_short(service, *stores, *budget, env=env)
+        resumed = run("resume", run_id, "--s3-bucket", bucket[0], *budget, env=env)
+        told = [text for text in resumed.document["notices"] if text.startswith("At least so many")]
+
+        assert resumed.exit_code == 0
+        assert len(told) == (0 if budget else 1)
 
 
 def entries_of(moto_url: str, name: str) -> list[dict[str, Any]]:

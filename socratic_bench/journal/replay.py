@@ -66,6 +66,8 @@ class ReplayLog:
         self.end: EndEntry | None = None
         self.times = Times(self.header.started_at)
         self.unreadable: tuple[str, ...] = ()
+        # Whether requests were answered that no entry had noted before: others may be missing.
+        self.lacks_notes = False
         self._answers: dict[CallKey, _Answer] = {}
         self._failed_attempts: list[tuple[Role, Attempt]] = []
         self._failures: dict[CallKey, ModelError] = {}
@@ -205,8 +207,9 @@ class ReplayLog:
     def _add_outcome(self, entry: Answered | Failed) -> None:
         self.end = None
         key = entry.key
-        self._pending.pop(key, None)
+        noted = self._pending.pop(key, None)
         if isinstance(entry, Answered):
+            self.lacks_notes |= noted is None
             outcome: Completion | ModelError = entry.completion.completion
         else:
             outcome = _model_error(entry)

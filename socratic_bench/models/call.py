@@ -38,6 +38,7 @@ from socratic_bench.ports.provider import (
     INVALID_REQUEST,
     Answer,
     AnswerTimeoutError,
+    Departure,
     ErrorKind,
     Provider,
     common_kind,
@@ -201,11 +202,13 @@ class _Call(Struct):
                 token.check()
                 self.limiter.record_request(slot)
                 started_at, started_s = self.context.now(), token.monotonic_s()
+                departure = Departure()
                 try:
-                    answer = self._send(provider)
+                    answer = self._send(provider, departure)
                 except Exception as error:  # noqa: BLE001 -- raised again by its kind
                     duration_ms = (token.monotonic_s() - started_s) * 1000
-                    self._lose(error, provider, slot, started_at, duration_ms)
+                    is_unsent = error is token.error and departure.cancel()
+                    self._lose(error, provider, slot, started_at, duration_ms, is_unsent=is_unsent)
                 self.limiter.record_answer(slot, answer.usage)
                 self._add_attempt(started_at, answer.latency_ms)
                 return Completion(
@@ -239,10 +242,11 @@ class _Call(Struct):
         size = self.limiter.size_of(provider, self.request, self.context.notice)
         return self.limiter.slot(size, self.context.cancel_token, self._announce_wait)
 
-    def _send(self, provider: Provider) -> Answer:
+    def _send(self, provider: Provider, departure: Departure) -> Answer:
         """Raises what sending raises, `AnswerTimeoutError`, or what ends the run meanwhile."""
         timeout_s = self.context.timeout_s
-        sending = start_thread(partial(provider.send, self.model_id, self.request, timeout_s))
+        send = partial(provider.send, self.model_id, self.request, timeout_s)
+        sending = start_thread(partial(departure.carry, send))
         try:
             return self.context.cancel_token.result(sending, timeout_s + GRACE_S)
         except TimeoutError as error:
@@ -255,13 +259,17 @@ class _Call(Struct):
         slot: Slot,
         started_at: datetime,
         duration_ms: float,
+        *,
+        is_unsent: bool,
     ) -> NoReturn:
         """Record a request without an answer, settle its slot, and raise its error by its kind."""
         is_end = error is self.context.cancel_token.error
         kind = None if is_end else kind_of(error, provider, self.model_id)
         code = RUN_ENDED if is_end else kind.code if kind else InternalError.code
-        maybe_billed = kind is None or kind.maybe_billed
+        maybe_billed = not is_unsent and (kind is None or kind.maybe_billed)
         attempt = self._add_attempt(started_at, duration_ms, code, maybe_billed=maybe_billed)
+        if is_unsent:  # the end of the run came first: it is no attempt
+            self.attempts.pop()
         self._announce(AttemptFailed, attempt=attempt)
         narrowed = self.limiter.record_failure(
             slot,

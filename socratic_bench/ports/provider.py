@@ -3,12 +3,14 @@
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from contextvars import ContextVar
+from threading import Lock
 from typing import Any, Protocol, Self
 
 from msgspec import Struct
 
 from socratic_bench.catalogue.tokens import PromptBlock
-from socratic_bench.errors import CheckResult, ModelError, Problem, Words
+from socratic_bench.errors import CheckResult, ModelError, Problem, Stopped, Words
 from socratic_bench.settings import CoreConfig
 from socratic_bench.types import CallKey, Completion, EndReason, Message, Request, StopReason, Usage
 
@@ -121,6 +123,53 @@ class RefusedField(Struct, frozen=True):
 
     code: str
     notice: str
+
+
+class Departure:
+    """Whether a request has left this machine: one that is cancelled before never does.
+
+    A provider that knows the moment calls `hold` before it prepares a request, and `leave` as it
+    sends it, in the thread of `carry`. Of others a request counts as sent once they have it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._is_held = True
+        self._is_cancelled = False
+
+    def carry(self, send: Callable[[], Answer]) -> Answer:
+        """What `send` returns; it may call `hold` and `leave`."""
+        token = _departure.set(self)
+        try:
+            self.leave()
+            return send()
+        finally:  # the thread goes on to other work
+            _departure.reset(token)
+
+    def hold(self) -> None:
+        with self._lock:
+            self._is_held = True
+
+    def leave(self) -> None:
+        """Raises `Stopped` for a request that was cancelled."""
+        with self._lock:
+            if self._is_cancelled:
+                raise Stopped("The request was given up.", end_reason="interrupted")
+            self._is_held = False
+
+    def cancel(self) -> bool:
+        """Whether the request has not left, and never will."""
+        with self._lock:
+            self._is_cancelled = self._is_cancelled or self._is_held
+            return self._is_cancelled
+
+
+_departure: ContextVar[Departure] = ContextVar("departure")
+
+
+def current_departure() -> Departure:
+    """That of the request which this thread sends."""
+    return _departure.get(Departure())
 
 
 class UnreadableAnswerError(Exception):

@@ -55,6 +55,10 @@ FROM_DOCUMENT = Problem.of(
 GO_ON = Problem.of("Go on with it:")
 GO_ON_AS_STORED = Problem.of("Or go on with what the store has:")
 GO_ON_MENDED = Problem.of("Once that is mended, go on with the run:")
+AT_LEAST = (
+    "At least so many requests were sent as attempts count: those under way when an earlier "
+    "process ended were noted in its output folder alone, which is not here."
+)
 GIVE_AGAIN = "Give the same command again: it goes on where it was cut short."
 STORE_SETTINGS = ("output_dir", "s3_bucket", "s3_prefix", "s3_kms_key_id")
 
@@ -108,6 +112,8 @@ def start_run(context: RunContext, stores: RunStores, entries: Sequence[Entry]) 
         on_failure=context.cancel_token.end,
     )
     context.notices.keep_in(log, replay_log.notices)
+    if replay_log.lacks_notes and replay_log.end is None:
+        context.notices.add(AT_LEAST)
     behind_s = context.clock.advance_to(replay_log.times.latest)
     if behind_s >= CLOCK_TOLERANCE_S:
         context.notices.add_passing(

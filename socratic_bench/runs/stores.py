@@ -62,7 +62,8 @@ class RunStores:
             sleep=context.cancel_token.sleep,
             on_lost=context.cancel_token.end,
             notice=context.listener.on_notice,
-            keeps_notes=self.folder is None,
+            # A budget has to know of every request, also if the folder is lost.
+            keeps_notes=self.folder is None or context.config.max_cost_usd is not None,
         )
         in_folder = folder_journals(context.config, context.listener.on_notice)
         return [journals for journals in (in_folder, in_bucket) if journals]

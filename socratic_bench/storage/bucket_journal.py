@@ -234,7 +234,11 @@ class BucketJournal:
                 self._under_way[attempt] = time.monotonic()
 
     def writes(self) -> Sequence[Future[None]]:
-        """See `socratic_bench.ports.store.Journal`; none if S3 is `WAIT_MAX_S` behind."""
+        """See `socratic_bench.ports.store.Journal`; none if S3 is `WAIT_MAX_S` behind, or a folder
+        keeps the notes.
+        """
+        if not self._keeps_notes:
+            return ()
         with self._lock:
             for write in [write for write in self._under_way if write.done()]:
                 del self._under_way[write]

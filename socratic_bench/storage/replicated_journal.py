@@ -47,8 +47,8 @@ class ReplicatedJournal:
                 raise
 
     def writes(self) -> Sequence[Future[None]]:
-        """See `socratic_bench.ports.store.Journal`: to be noted in one store is enough."""
-        return min((journal.writes() for journal in self._journals), key=len, default=())
+        """See `socratic_bench.ports.store.Journal`."""
+        return [write for journal in self._journals for write in journal.writes()]
 
     def mend(self) -> None:
         """See `socratic_bench.ports.store.Journal`."""

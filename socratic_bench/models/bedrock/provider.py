@@ -40,6 +40,7 @@ from socratic_bench.ports.provider import (
     ErrorKind,
     Provider,
     RefusedField,
+    current_departure,
 )
 from socratic_bench.types import Request
 
@@ -186,6 +187,7 @@ class BedrockProvider(Provider):
 
     def send(self, model_id: str, request: Request, timeout_s: float) -> Answer:
         """See `Provider.send`. Raises `FailedRequestError`."""
+        current_departure().hold()
         shaped = self._capabilities(model_id).shaped(request, self._options)
         client: BedrockRuntimeClient | None = None
         call: ConverseCall | None = None
