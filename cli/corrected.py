@@ -22,11 +22,11 @@ def say_corrected(corrected: CorrectedFigures) -> None:
         )
         _say_figures("difference", pair.differences)
     for model in corrected.models:
+        labels = model.figures[corrected.main_figure].of_labels
         say("")
         say(
-            f"{plain(model.name)}: {plural(model.n_labelled, 'label')}, "
-            f"{plural(model.n_labelled_dialogues, 'dialogue')}, "
-            f"{plural(model.n_labelled_scenarios, 'scenario')}"
+            f"{plain(model.name)}: {plural(labels.n, 'label')}, "
+            f"{plural(labels.n_dialogues, 'dialogue')}, {plural(labels.n_scenarios, 'scenario')}"
         )
         _say_figures("figure", model.figures)
     for reason in dict.fromkeys(_reasons(corrected)):

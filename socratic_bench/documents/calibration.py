@@ -320,9 +320,7 @@ class Estimated(Struct, frozen=True, kw_only=True):
     high: Annotated[float | None, doc("upper limit; null if low is")] = None
     n: Annotated[Count, doc("judged turns, or labelled ones; of a time, dialogues")]
     n_dialogues: Annotated[Count, doc("number of their dialogues")]
-    n_scenarios: Annotated[
-        Count, doc("scenarios by which the interval is known; of two models, the fewer")
-    ] = 0
+    n_scenarios: Annotated[Count, doc("number of their scenarios; of two models, the fewer")]
     tuning: Annotated[
         Share | None, doc("weight of the judge in a corrected figure (lambda); null for others")
     ] = None
@@ -343,9 +341,6 @@ class CorrectedModel(Struct, frozen=True, kw_only=True):
     """Figures of one contender, by labels of its own turns."""
 
     name: Annotated[str, doc("the contender")]
-    n_labelled: Annotated[Count, doc("labelled turns with a known probability")]
-    n_labelled_dialogues: Annotated[Count, doc("number of their dialogues")]
-    n_labelled_scenarios: Annotated[Count, doc("number of their scenarios")]
     figures: Annotated[
         dict[str, ThreeWays], doc("means of scores, of a time, and rates of yes, by name")
     ]

@@ -3,7 +3,7 @@ is installed.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import ceil, exp, fsum, inf, log, sqrt
 from typing import Any, TypeVar
 
@@ -244,33 +244,35 @@ def disagreements(
     """The largest disagreements of each dimension and each yes/no label, the largest first. Those
     in `overall_score` are left out: their reasons are those of its dimensions.
     """
-    of_scores = [
-        disagreement
-        for name in names
-        if name != TOTAL
-        for disagreement in _worst([*_of_scores(readings, name, rubric)])
+    worst: list[Disagreement] = []
+    for name in names:
+        if name != TOTAL:
+            scores = [
+                (reading, score_of(reading.turn, name, rubric), reading.scores.get(name))
+                for reading in readings
+            ]
+            worst += _worst(scores, name, name)
+    for name, quantity in quantities.items():
+        answers = [
+            (reading, reading.turn.answer(name), reading.answer(quantity)) for reading in readings
+        ]
+        worst += _worst(answers, name, quantity.score or name)
+    return worst
+
+
+def _worst(
+    values: Sequence[tuple[JudgedLabel, float | None, float | None]], name: str, reason_name: str
+) -> list[Disagreement]:
+    apart = [
+        (reading, float(label), float(judge))
+        for reading, label, judge in values
+        if label is not None and judge is not None and label != judge
     ]
-    of_answers = [
-        disagreement
-        for name, quantity in quantities.items()
-        for disagreement in _worst([*_of_answers(readings, name, quantity)])
+    largest = sorted(apart, key=lambda entry: -abs(entry[2] - entry[1]))[:MOST]
+    return [
+        _disagreement(reading, name, label, judge, _reason(reading, reason_name))
+        for reading, label, judge in largest
     ]
-    return [*of_scores, *of_answers]
-
-
-def _worst(candidates: list[Disagreement]) -> list[Disagreement]:
-    return sorted(
-        candidates, key=lambda disagreement: -abs(disagreement.judge - disagreement.label)
-    )[:MOST]
-
-
-def _of_scores(
-    readings: Sequence[JudgedLabel], name: str, rubric: Rubric
-) -> Iterator[Disagreement]:
-    for reading in readings:
-        label, judge = score_of(reading.turn, name, rubric), reading.scores.get(name)
-        if label is not None and judge is not None and label != judge:
-            yield _disagreement(reading, name, label, judge, _reason(reading, name))
 
 
 def _disagreement(
@@ -302,20 +304,6 @@ def _reason(reading: JudgedLabel, name: str) -> str | None:
     if name == TOTAL:
         return "; ".join(text for text in reading.verdict.rationale.values() if text) or None
     return reading.verdict.rationale.get(name) or (reading.verdict.events or {}).get(name)
-
-
-def _of_answers(
-    readings: Sequence[JudgedLabel], name: str, quantity: Quantity
-) -> Iterator[Disagreement]:
-    for reading in readings:
-        label, strength = reading.turn.answer(name), reading.strength(quantity)
-        if label is None or strength is None:
-            continue
-        judged = quantity.is_yes(strength)
-        if judged != label:
-            yield _disagreement(
-                reading, name, float(label), float(judged), _reason(reading, quantity.score or name)
-            )
 
 
 def _parts(readings: Sequence[JudgedLabel], name: str, whole: float | None) -> dict[str, Any]:

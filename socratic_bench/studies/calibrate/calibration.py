@@ -335,6 +335,8 @@ def _row(reading: JudgedLabel, names: Sequence[str], calibration: Calibration) -
     first, rubric = reading.turn.first, calibration.rubric
     label: dict[str, Any] = {name: rounded(score_of(reading.turn, name, rubric)) for name in names}
     label |= {name: reading.turn.answer(name) for name in calibration.quantities}
+    judge: dict[str, Any] = {name: reading.scores.get(name) for name in names}
+    judge |= {name: reading.answer(quantity) for name, quantity in calibration.quantities.items()}
     return CalibratedTurn(
         scenario=reading.turn.cluster,
         dialogue=first.dialogue_id,
@@ -343,19 +345,9 @@ def _row(reading: JudgedLabel, names: Sequence[str], calibration: Calibration) -
         author=first.author,
         probability=reading.turn.probability,
         label={name: value for name, value in label.items() if value is not None},
-        judge=_judge_answers(reading, names, calibration.quantities) if reading.verdict else None,
+        judge=judge if reading.verdict else None,
         unjudged_reason=reading.outcome.reason if isinstance(reading.outcome, Unscored) else None,
     )
-
-
-def _judge_answers(
-    reading: JudgedLabel, names: Sequence[str], quantities: Mapping[str, Quantity]
-) -> dict[str, bool | float | None]:
-    answers: dict[str, bool | float | None] = {name: reading.scores.get(name) for name in names}
-    for name, quantity in quantities.items():
-        strength = reading.strength(quantity)
-        answers[name] = None if strength is None else quantity.is_yes(strength)
-    return answers
 
 
 def _usd(result: RunResult) -> float | None:

@@ -302,7 +302,6 @@ def correct_figures(
     models = [
         CorrectedModel(
             name=group.name,
-            **_count_labels(group, corrections.turns, design),
             figures={
                 figure.name: _three_ways(figure, data[group.name, figure.name])
                 for figure in figures
@@ -337,25 +336,6 @@ def _is_known(name: str, models: Sequence[CorrectedModel]) -> bool:
     return all(model.figures[name].corrected.value is not None for model in models)
 
 
-def _count_labels(
-    group: Group, turns: Mapping[Place, LabelledTurn], design: Design
-) -> Mapping[str, int]:
-    """How many turns of the group are labelled with a known probability, and in how many dialogues
-    and scenarios.
-    """
-    labelled = [
-        run
-        for run in group.runs
-        for turn in run.turns
-        if (place := (run.run_id, turn.turn)) in turns and turns[place].probability is not None
-    ]
-    return {
-        "n_labelled": len(labelled),
-        "n_labelled_dialogues": len({run.run_id for run in labelled}),
-        "n_labelled_scenarios": len({design.cluster(run) for run in labelled}),
-    }
-
-
 def _data_of(group: Group, figure: _Figure, design: Design) -> _Data:
     judged: list[Judged] = []
     labelled: list[Labelled] = []
@@ -382,14 +362,10 @@ def _data_of(group: Group, figure: _Figure, design: Design) -> _Data:
 def _three_ways(figure: _Figure, *data: _Data) -> ThreeWays:
     """A figure of one model, or the first's minus the second's."""
     judged = [part.judged for part in data]
-    by_judge = {
-        "n": sum(map(len, judged)),
-        "n_dialogues": sum(part.n_dialogues for part in data),
-    }
-    by_labels = {
-        "n": sum(len(part.labelled) for part in data),
-        "n_dialogues": sum(part.n_labelled_dialogues for part in data),
-    }
+    by_judge = _counts(judged, sum(part.n_dialogues for part in data))
+    by_labels = _counts(
+        [part.labelled for part in data], sum(part.n_labelled_dialogues for part in data)
+    )
     if not all(judged):
         unknown = Estimated(value=None, reason=NO_VERDICT, **by_judge)
         return ThreeWays(as_judged=unknown, corrected=unknown, of_labels=unknown)
@@ -410,6 +386,16 @@ def _three_ways(figure: _Figure, *data: _Data) -> ThreeWays:
         corrected=to_estimated(corrected, counts=by_labels),
         of_labels=to_estimated(labels, counts=by_labels),
     )
+
+
+def _counts(
+    values: Sequence[Sequence[Judged] | Sequence[Labelled]], n_dialogues: int
+) -> Mapping[str, int]:
+    return {
+        "n": sum(map(len, values)),
+        "n_dialogues": n_dialogues,
+        "n_scenarios": min(len({turn.cluster for turn in turns}) for turns in values),
+    }
 
 
 def _to_estimated(
@@ -435,7 +421,6 @@ def _to_estimated(
     return Estimated(
         value=rounded(min(high, max(low, estimate.value))),
         **limits(interval),
-        n_scenarios=estimate.n_clusters,
         tuning=rounded(estimate.tuning),
         reason=reason,
         **counts,

@@ -91,6 +91,11 @@ class JudgedLabel(Struct, frozen=True, kw_only=True):
         """How strongly the verdict says yes."""
         return quantity.strength(self.scores, self.verdict.events if self.verdict else None)
 
+    def answer(self, quantity: Quantity) -> bool | None:
+        """Whether the verdict says yes."""
+        strength = self.strength(quantity)
+        return None if strength is None else quantity.is_yes(strength)
+
 
 def judge_of(run: RunRow) -> CalibratedJudge | None:
     """The judge of a run and its settings; `None` if nobody judged it."""

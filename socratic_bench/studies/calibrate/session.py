@@ -4,6 +4,7 @@ judge or model.
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal
@@ -20,7 +21,7 @@ from socratic_bench.studies.calibrate.labels import read_labels
 from socratic_bench.studies.calibrate.readings import judge_of, scenario_names, words_of
 from socratic_bench.studies.reading import read_runs
 from socratic_bench.studies.rows import RunRow, TurnRow
-from socratic_bench.turns import Dimension, Event, Rubric
+from socratic_bench.turns import Dimension, Rubric
 
 # How much likelier a turn is drawn within a point of a threshold, and where jurors disagree.
 NEAR, NEAR_POINTS = 3.0, 1.0
@@ -28,7 +29,6 @@ DISPUTED, DISPUTED_POINTS = 2.0, 1.0
 HALVINGS = 60
 # By this key a label has the reason for all that it says.
 WHOLE_REPLY = "why"
-Kind = Literal["score", "event", "reason"]
 _YES_OR_NO = {"y": True, "yes": True, "n": False, "no": False}
 
 
@@ -120,7 +120,7 @@ class Session:
         self._asked = turns
         self._file = file
         self.questions = questions_of(rubric)
-        self._needed = [question for question in self.questions if question.kind != "reason"]
+        self._needed = [question for question in self.questions if question.field != "reasons"]
         self._skipped: set[int] = set()
         self.place: tuple[int, int] | None = self._next(0)
 
@@ -134,19 +134,12 @@ class Session:
         assert self.place  # noqa: S101 -- nothing is asked at the end
         turn, number = self.place
         question, label = self.questions[number], self._file.of(self._asked[turn])
-        if question.kind == "reason":
-            if word:
-                self._file.keep(replace(label, reasons={**label.reasons, question.name: word}))
-        elif question.dimension is not None:
-            score = _score(word, question.dimension)
-            if score is None:
-                return f"{question.text}, please."
-            self._file.keep(replace(label, scores={**label.scores, question.name: score}))
-        else:
-            answer = _YES_OR_NO.get(word.casefold())
-            if answer is None:
-                return "y or n, please."
-            self._file.keep(replace(label, events={**label.events, question.name: answer}))
+        value = question.read(word)
+        if value is None:
+            return f"{question.text}, please."
+        if value != "":
+            given = {**getattr(label, question.field), question.name: value}
+            self._file.keep(replace(label, **{question.field: given}))
         self.place = (
             (turn, number + 1) if number + 1 < len(self.questions) else self._next(turn + 1)
         )
@@ -214,13 +207,15 @@ class SampledTurn(Struct, frozen=True, kw_only=True):
 
 
 class Question(Struct, frozen=True, kw_only=True):
-    """A question about a reply; the last one, `reason`, is optional."""
+    """A question about a reply. `read` makes the value of a label's `field` of what was typed;
+    `None`: it is no answer. The last question, for a reason, is optional.
+    """
 
     name: str
-    kind: Kind
+    field: Literal["scores", "events", "reasons"]
     text: str
     levels: Mapping[str, str]
-    dimension: Dimension | None = None
+    read: Callable[[str], float | str | None]
 
 
 def prepare_labelling(request: LabellingRequest, region: Callable[[], str]) -> Labelling:
@@ -352,29 +347,32 @@ def _factor(weights: Sequence[float], n_turns: int) -> float:
 
 def questions_of(rubric: Rubric) -> tuple[Question, ...]:
     """One question for each dimension and each event, and one for the reason."""
-    scores = (_of_dimension(dimension) for dimension in rubric.dimensions)
-    events = (_of_event(event) for event in rubric.events)
-    why = Question(
-        name=WHOLE_REPLY, kind="reason", text="why, in a few words (Enter: none)", levels={}
+    scores = (
+        Question(
+            name=item.name,
+            field="scores",
+            text=f"{item.name}, {item.low:g} to {item.high:g} in steps of {item.step:g}",
+            levels=item.levels,
+            read=partial(_read_score, item),
+        )
+        for item in rubric.dimensions
     )
+    events = (
+        Question(
+            name=event.name,
+            field="events",
+            text=f"{event.name}, y or n",
+            levels={"yes": event.meaning},
+            read=lambda word: _YES_OR_NO.get(word.casefold()),
+        )
+        for event in rubric.events
+    )
+    text = "why, in a few words (Enter: none)"
+    why = Question(name=WHOLE_REPLY, field="reasons", text=text, levels={}, read=str)
     return (*scores, *events, why)
 
 
-def _of_dimension(dimension: Dimension) -> Question:
-    text = (
-        f"{dimension.name}, {dimension.low:g} to {dimension.high:g} in steps of {dimension.step:g}"
-    )
-    return Question(
-        name=dimension.name, kind="score", text=text, levels=dimension.levels, dimension=dimension
-    )
-
-
-def _of_event(event: Event) -> Question:
-    levels = {"yes": event.meaning}
-    return Question(name=event.name, kind="event", text=f"{event.name}, y or n", levels=levels)
-
-
-def _score(word: str, dimension: Dimension) -> float | None:
+def _read_score(dimension: Dimension, word: str) -> float | None:
     try:
         score = float(word.replace(",", "."))
     except ValueError:
