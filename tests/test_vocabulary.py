@@ -73,8 +73,10 @@ ALLOWED = {
         "substance",
     },
     "socratic_bench/documents/sweep.py": {
-        "scenarios that both played; openings where there is one scenario, problems for runs of "
-        "many items"
+        (
+            "scenarios that both played; openings where there is one scenario, problems for runs "
+            "of many items"
+        )
     },
     "socratic_bench/settings/core.py": {"socratic"},  # the default of --benchmark
     # An `end_reason`, which documents list among those of any run.
