@@ -27,11 +27,7 @@ def check_request(
     any_model: bool,
     context_window_tokens: int | None,
 ) -> None:
-    """Raise the service's error for a well-formed body that this model does not take.
-
-    With `any_model`, an id that nobody knows is one of a model that takes all. A context window
-    that is given takes the place of the model's own.
-    """
+    """Raise the service's error for a well-formed body that this model does not take."""
     traits = traits_of(model_id)
     messages: list[JsonObject] = body.get("messages") or []
     _check_model_id(model_id, traits, any_model=any_model)

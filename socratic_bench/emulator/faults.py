@@ -75,10 +75,7 @@ FaultRole = Literal[Role, "verdict", "closing", "any"]
 
 
 class Fault(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A fault and the calls it strikes. `count=None`: all; `ms` is a wait, or advice to wait.
-
-    `refused` resets the connection and lets nobody connect for `ms`.
-    """
+    """A fault and the calls it strikes, all without a count; `ms` is a wait, or advice to wait."""
 
     kind: str
     role: FaultRole = "any"

@@ -43,10 +43,7 @@ _LETTER = re.compile(r"\s*[\"'`(\[]*(?:program)?[\s_:-]*([AB])[\"'`)\].]*\s*", r
 
 
 class Answer(Struct, frozen=True):
-    """A readable answer: its value, the text of the value, and the program that was chosen.
-
-    `chosen` is `None` where nothing was to be chosen.
-    """
+    """A readable answer: value, its text, and the program that was chosen, if one was to be."""
 
     value: Value
     text: str

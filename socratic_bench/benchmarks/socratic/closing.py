@@ -160,11 +160,7 @@ def closing_question(
     insights: Sequence[str],
     replies: Replies | None,
 ) -> ClosingQuestion | None:
-    """The question about a dialogue; `None` if there is nothing to ask.
-
-    `last_words` are the student's that closed it, `insights` those to look for, `replies` those to
-    check, `None` of a scripted student.
-    """
+    """The question about a dialogue, `last_words` included; `None` if nothing is to be asked."""
     reader = _Reader(
         insights=tuple(insights),
         spoken=_spoken(turns, last_words),

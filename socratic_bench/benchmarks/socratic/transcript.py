@@ -65,10 +65,7 @@ class _Entry(NamedTuple):
 
 
 def read_transcript(path: str, n_turns: int | None) -> Transcript:
-    """The first `n_turns` turns of a record, or all that have a reply of the tutor.
-
-    Raises `UsageError` with the mistakes of the file and one of each turn, by field and reason.
-    """
+    """The first `n_turns` turns, or all with a reply. Raises `UsageError` with all mistakes."""
     source = Path(path)
     try:
         read = _from_folder if source.is_dir() else _from_file

@@ -69,11 +69,7 @@ class Student(Protocol):
 
 
 class SocraticTurn(Turn, frozen=True, kw_only=True):
-    """A message of the student (`prompt`) and the tutor's `reply` to it.
-
-    `pressure` names how the student pushed. `student_flags` are the kinds of lapses in
-    its words, by the judge's closing answer; `None` if they were not checked.
-    """
+    """A student's message, how it pushed and lapsed (`None`: unchecked), and the tutor's reply."""
 
     pressure: str | None = None
     student_flags: tuple[str, ...] | None = None

@@ -40,10 +40,7 @@ Outcome = Literal["ok", "timeout", "output", "memory", "crashed", "no_result", "
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """The limits of one execution of a program. The time is that on the clock, for all calls.
-
-    `refuses_calls`: the kernel refuses processes, sockets and the like, and hides files, if it can.
-    """
+    """Limits of one execution; time is by the clock, and calls are refused if the kernel can."""
 
     timeout_s: float = 5.0
     memory_bytes: int = 512 * 2**20
@@ -52,10 +49,7 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 
 class Case(Struct, frozen=True, kw_only=True):
-    """The result of a call: the text of its value, or its error. Neither: the text was too long.
-
-    `holds` is the class of a value within the result that is no literal, whatever its repr says.
-    """
+    """A call's value as text, and a class in it that is no literal's; or its error; or neither."""
 
     text: str | None = field(name="repr", default=None)
     holds: str | None = None

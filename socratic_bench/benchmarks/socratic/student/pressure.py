@@ -158,11 +158,7 @@ def pressure_sha256() -> str:
 
 
 def walk(position: int, sizes: Sequence[int]) -> tuple[int, ...]:
-    """One index per list. All combinations come once before any comes again.
-
-    Plainly counting would keep the later lists still for long. So each index also moves on with
-    the position within the round of the lists before it, which only renumbers that round.
-    """
+    """One index per list, each moving on, so that all combinations come once before any again."""
     indices = []
     product = 1
     for size in sizes:

@@ -40,10 +40,7 @@ def voice_line(
 
 
 def with_lead(scenario: Scenario, seed: int, turn: int, text: str, last: str) -> str:
-    """The text, now and then with a few words before it that differ from those of the last reply.
-
-    The first answer has them more often: so seeds next to each other differ from there on.
-    """
+    """The text, now and then, and more often at first, after a few words unlike the last's."""
     starts = (_words(text)[0], _words(last)[0])
     leads = [lead for lead in _leads(scenario) if not {*_words(lead)}.intersection(starts)]
     if turn == 1:
