@@ -8,9 +8,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from concurrent.futures import Future, wait
 from contextlib import ExitStack
 from functools import partial
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
-from msgspec import Struct
 from ulid import ULID
 
 from socratic_bench.concurrency import start_thread
@@ -54,24 +53,6 @@ ENDING_S = 1.0
 UNREACHED = ("connection", "connection_lost", "tls", "invalid_endpoint")
 
 
-class Report(Struct, frozen=True, kw_only=True):
-    """What the doctor has found.
-
-    Attributes:
-        checks: those of accounts, regions, stores and quotas.
-        models: each target's call, with what it showed.
-        quotas: by the target's place among the models.
-        error: what ended the look early.
-    """
-
-    checks: Sequence[CheckResult]
-    models: Sequence[tuple[TargetCall, Sequence[CheckResult]]]
-    quotas: Mapping[int, Quota]
-    duration_s: float
-    error: BenchError | None
-    max_cost_usd: float | None
-
-
 def diagnose(
     targets: Sequence[Target],
     *,
@@ -100,7 +81,7 @@ def diagnose(
             services = stack.enter_context(Services(monotonic_s=token.monotonic_s))
         stack.enter_context(services.cancel_token.parent_of(token))
         diagnosis = _Diagnosis(distinct(targets), services, token, max_cost_usd)
-        return document_of(diagnosis.report(stores), call=call)
+        return diagnosis.document(stores, call)
 
 
 class _Diagnosis:
@@ -123,29 +104,47 @@ class _Diagnosis:
         self._now = SteadyClock(monotonic_s=token.monotonic_s)
         self._begun_s = token.monotonic_s()
 
-    def report(self, stores: Sequence[CoreConfig]) -> Report:
-        """Begin everything, then wait for all results."""
+    def document(self, stores: Sequence[CoreConfig], call: Callable[[str], str]) -> DoctorDocument:
+        """Begin everything, wait for all results, and put them into the document."""
         calls = [self._submit(self._ask, n, target) for n, target in enumerate(self._targets)]
         looks = [*self._account_checks(), *self._store_checks(stores)]
         quotas = [
             (group, self._submit(_quotas, group)) for group in _grouped(self._targets, _location)
         ]
         answers = [self._answer(n, future) for n, future in enumerate(calls)]
-        checks = [*_regions(answers)]
+        results = [*_regions(answers)]
         for check, subject, future in looks:
-            checks += self._checks(check, subject, future)
+            results += self._checks(check, subject, future)
         quota_of: dict[int, Quota] = {}
-        for group, quota in quotas:
-            checks += self._of_quotas(group, quota, quota_of)
-        return Report(
-            checks=sorted(checks, key=lambda result: ORDER.index(result.check)),
-            models=[
-                (answer, call_checks(answer, quota_of.get(n))) for n, answer in enumerate(answers)
-            ],
-            quotas=quota_of,
-            duration_s=self._token.monotonic_s() - self._begun_s,
-            error=self._token.error,
+        for group, reading in quotas:
+            results += self._of_quotas(group, reading, quota_of)
+        results.sort(key=lambda result: ORDER.index(result.check))
+        models = []
+        for number, answer in enumerate(answers):
+            quota = quota_of.get(number)
+            entries = [_entry(result, call) for result in call_checks(answer, quota)]
+            models.append(_model(answer, entries, quota))
+        checks = [_entry(result, call) for result in results]
+        counts = Counter(check.status for check in checks)
+        counts.update(check.status for model in models for check in model.checks)
+        error = _early_end(self._token.error, answers)
+        if error is not None:
+            error.call_settings(call)
+        costs_usd = [model.cost_usd for model in models]
+        is_known = None not in costs_usd
+        return DoctorDocument(
+            status="failed" if counts["failed"] else "incomplete" if error else "ok",
+            n_ok=counts["ok"],
+            n_warnings=counts["warning"],
+            n_unknown=counts["unknown"],
+            n_failed=counts["failed"],
+            checks=checks,
+            models=models,
+            cost_usd=round(sum(usd or 0.0 for usd in costs_usd), USD_PLACES) if is_known else None,
             max_cost_usd=self._max_cost_usd,
+            billed=any(not target.config.offline for target in self._targets),
+            duration_seconds=round(self._token.monotonic_s() - self._begun_s, 3),
+            error=ErrorEntry.of(error) if error else None,
         )
 
     def _submit(self, work: Callable[..., Any], *given: object) -> "Future[Any]":
@@ -282,40 +281,10 @@ def _grouped(items: Iterable[Any], key: Callable[[Any], Hashable]) -> list[list[
     return [*groups.values()]
 
 
-def document_of(report: Report, *, call: Callable[[str], str]) -> DoctorDocument:
-    """The document of a report; `call` turns a setting's name into what messages call it."""
-    checks = [_entry(result, call) for result in report.checks]
-    models = [
-        _model(target_call, [_entry(result, call) for result in results], report.quotas.get(number))
-        for number, (target_call, results) in enumerate(report.models)
-    ]
-    counts = Counter(check.status for check in checks)
-    counts.update(check.status for model in models for check in model.checks)
-    error = _early_end(report)
-    if error is not None:
-        error.call_settings(call)
-    costs = [model.cost_usd for model in models]
-    return DoctorDocument(
-        status=_status(counts, error),
-        n_ok=counts["ok"],
-        n_warnings=counts["warning"],
-        n_unknown=counts["unknown"],
-        n_failed=counts["failed"],
-        checks=checks,
-        models=models,
-        cost_usd=None if None in costs else round(sum(cost or 0.0 for cost in costs), USD_PLACES),
-        max_cost_usd=report.max_cost_usd,
-        billed=any(not target_call.target.config.offline for target_call, _ in report.models),
-        duration_seconds=round(report.duration_s, 3),
-        error=ErrorEntry.of(error) if error else None,
-    )
-
-
-def _early_end(report: Report) -> BenchError | None:
+def _early_end(error: BenchError | None, answers: Sequence[TargetCall]) -> BenchError | None:
     """What ended the look, or left a model uncalled, in words about a look."""
-    errors = (target_call.error for target_call, _ in report.models if target_call.error)
-    budget = next((error for error in errors if error.end_reason == "budget"), None)
-    error = report.error or budget
+    errors = (answer.error for answer in answers if answer.error)
+    error = error or next((error for error in errors if error.end_reason == "budget"), None)
     if error is None:
         return None
     copied = error.copied()
@@ -325,14 +294,6 @@ def _early_end(report: Report) -> BenchError | None:
         copied.sentences = ("The deadline passed before everything was looked at.",)
         copied.hint = Problem.of("Raise {deadline_s}.")
     return copied
-
-
-def _status(
-    counts: Mapping[CheckStatus, int], error: BenchError | None
-) -> Literal["ok", "failed", "incomplete"]:
-    if counts["failed"]:
-        return "failed"
-    return "incomplete" if error else "ok"
 
 
 def _entry(result: CheckResult, call: Callable[[str], str]) -> CheckEntry:

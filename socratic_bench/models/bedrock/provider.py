@@ -208,7 +208,6 @@ class BedrockProvider(Provider):
         return replace(answer, temperature=temperature)
 
     def error_kind(self, error: Exception) -> ErrorKind | None:
-        """See `Provider.error_kind`."""
         if isinstance(error, AnswerTimeoutError):
             return error_kind(error, model_id=error.model_id)
         if not isinstance(error, FailedRequestError):
@@ -225,12 +224,10 @@ class BedrockProvider(Provider):
         return replace(kind, look_up=look_up if kind.code in HINTED_KINDS else None)
 
     def sizes(self, model_id: str, request: Request) -> Sequence[PromptBlock]:
-        """See `Provider.sizes`."""
         shaped = self._capabilities(model_id).shaped(request, self._options)
         return request_parts(shaped.arguments)
 
     def cached_prefix(self, model_id: str, request: Request) -> Hashable | None:
-        """See `Provider.cached_prefix`."""
         if not caches_system(request, self._options.limited(self._capabilities(model_id).now)):
             return None
         tool = request.tool
@@ -241,7 +238,6 @@ class BedrockProvider(Provider):
         )
 
     def refused_fields(self, model_id: str) -> Mapping[str, RefusedField]:
-        """See `Provider.refused_fields`."""
         return self._capabilities(model_id).refused
 
     def capabilities(self, model_id: str) -> Mapping[str, tuple[bool, bool]]:
