@@ -190,6 +190,12 @@ class TestAnswers:
             assert found[key]["value"] == found[key]["high"] == 1
             assert 0.5 < found[key]["low"] < 1
         assert found["kappa"] == {"value": 1, "low": None, "high": None}
+        never = [{**row, "events": {"off_topic": bool(n % 3)}} for n, row in enumerate(same)]
+        path = write_jsonl(folder / "never.jsonl", never)
+        kappa = run("calibrate", "--labels", path, *OFFLINE).document["events"]["off_topic"][
+            "kappa"
+        ]
+        assert kappa == {"value": 0, "low": None, "high": None}
 
     def test_a_score_against_a_bound_has_an_auc(self, calibrated):
         document = calibrated.document

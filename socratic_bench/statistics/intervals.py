@@ -274,6 +274,7 @@ def jackknifed(
                 / k
                 * fsum((value_without - middle) ** 2 for value_without in values_without)
             )
+            error = 0.0 if error < NO_ERROR else error
     return Jackknifed(value=whole, error=error, n_clusters=k)
 
 
