@@ -3,6 +3,7 @@
 They are those of a run, but an axis has its own flag, which takes as many words as one likes.
 """
 
+from argparse import SUPPRESS
 from collections.abc import Iterator, Sequence
 
 from socratic_bench.benchmarks import RunConfig
@@ -10,7 +11,7 @@ from socratic_bench.settings import table
 from socratic_bench.settings.table import listed
 from socratic_bench.studies.sweep.settings import SweepSettings
 
-from .arguments import Parser, parse
+from .arguments import FORMS, Parser, parse
 from .flags import Row, add_rows, settings_parser
 from .settings import Options
 
@@ -43,6 +44,8 @@ def build_parser() -> Parser:
     parser = settings_parser("sweep", usage, DESCRIPTION, EXIT_CODES)
     parser.add_argument("plan", nargs="?", metavar="PLAN.toml", help="the sweep's flags as a file")
     add_rows(parser, [*_rows()])
+    # Refused with the reason later, so that scripts which still give it say what to do.
+    parser.add_argument("--processes", help=SUPPRESS, **FORMS["word"])
     return parser
 
 

@@ -41,6 +41,10 @@ from .sweep_display import display_for
 from .terminal import INTERVAL, count, duration, marked, usd
 
 EXIT_REFUSED = ENDINGS["refused_request"].exit_code
+NO_PROCESSES = (
+    "--processes is no longer taken: one process plays all cells, so many at once as "
+    "--max-connections allows. To use more machines, give each a part of the grid."
+)
 NO_INTERVALS = (
     'Means have no intervals: these need scipy, the extra stats (pip install ".[stats]").'
 )
@@ -74,6 +78,8 @@ def read_request(flags: Flags, problems: Sequence[Words]) -> SweepRequest:
 
     Raises `UsageError` with the given problems and all others.
     """
+    if "processes" in flags:
+        problems = [*problems, NO_PROCESSES]
     plan = read_plan(flags, problems)
     keeps = not flags.get("dry-run")
     request, misread = read_sweep(flags, sources({**plan.flags, **flags}), plan, keeps=keeps)

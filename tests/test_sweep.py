@@ -425,6 +425,15 @@ class TestLimits:
         """A judge's request takes none of those that its dialogue needs."""
         assert _n_connections(tmp_path, "--limit", "1") > 1
 
+    def test_several_processes_are_refused_with_what_to_do(self, tmp_path):
+        outcome = sweep(*GRID, "--processes", "2", folder=tmp_path)
+
+        assert outcome.exit_code == 2
+        assert outcome.document["error"]["message"] == (
+            "--processes is no longer taken: one process plays all cells, so many at once as "
+            "--max-connections allows. To use more machines, give each a part of the grid."
+        )
+
     def test_targets_stand_beside_what_was_reached(self, tmp_path):
         words = ("--target-rpm", "6000", "--target-rpm", f"{LECTURER}=9000")
         outcome = sweep(*GRID, *words, "--target-tpm", "9000000", folder=tmp_path)
