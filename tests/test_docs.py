@@ -420,29 +420,6 @@ def test_every_block_of_a_document_does_what_it_shows(
     assert len(executed) == document.read_text().count("\n```") // 2
 
 
-@pytest.mark.parametrize(
-    ("language", "text"),
-    [
-        ("bash", "git clone https://example.com/repository"),
-        ("bash", "docker run --privileged=x socratic-runner --help"),
-        ("bash", "docker run --rm alpine true"),
-        ("bash", "docker push socratic-runner"),
-        ("bash", "make nothing-of-that-name"),
-        ("bash", "pip install requests"),
-        ("bash", "socratic-runner schema run | grep no-such-word"),
-        ("python", "import no_such_module"),
-        ("json", "{"),
-        ("ruby", "puts 1"),
-        ("text output", "what was never said"),
-    ],
-)
-def test_a_block_that_no_rule_covers_or_that_fails_is_found(
-    language: str, text: str, reader: Reader
-) -> None:
-    with pytest.raises((AssertionError, ValueError, pytest.fail.Exception)):
-        reader.type_in(Block(1, language, text, ""))
-
-
 def test_a_container_gets_only_the_variables_that_are_handed_on(reader: Reader) -> None:
     text = (
         "docker run --rm -e AWS_REGION=us-east-1 -e BEDROCK_MODEL_IDS='[\"m\"]' socratic-runner "

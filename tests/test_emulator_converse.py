@@ -304,20 +304,6 @@ def tool_use(number):
 @pytest.mark.parametrize(
     ("messages", "message"),
     [
-        ([], "A conversation must start with a user message"),
-        ([assistant("Hello")], "A conversation must start with a user message"),
-        ([user("a"), user("b")], "must alternate between user and assistant roles"),
-        (
-            [{"role": "user", "content": []}],
-            "The content field in the Message object at messages.0",
-        ),
-        (
-            [user("a"), assistant(" \n"), user("b")],
-            (
-                "The text field in the ContentBlock object at messages.1.content.0 is blank. "
-                "Add text to the text field, and try again."
-            ),
-        ),
         (
             [user("a"), {**tool_use("t1"), "content": [{"text": ""}, *tool_use("t1")["content"]]}],
             "The text field in the ContentBlock object at messages.1.content.0 is blank",
@@ -332,18 +318,10 @@ def tool_use(number):
         ),
     ],
 )
-def test_a_conversation_has_an_order(bedrock, messages, message):
+def test_tool_calls_and_their_results_have_an_order(bedrock, messages, message):
     tools = {"tools": TOOL["tools"]}
 
     assert message in refusal(bedrock, messages=messages, toolConfig=tools)
-
-
-def test_a_blank_system_text_is_refused(bedrock):
-    message = refusal(bedrock, system=[{"text": "Ask."}, {"text": " "}])
-
-    assert message.startswith(
-        "The text field in the SystemContentBlock object at system.1 is blank"
-    )
 
 
 @pytest.mark.parametrize(

@@ -169,23 +169,6 @@ def test_a_body_of_twenty_megabytes_is_read():
         assert raw.answer()[0] == 200
 
 
-@pytest.mark.parametrize(
-    ("sent", "status"),
-    [
-        (b"nonsense\r\n\r\n", 400),
-        (b"POST / HTTP/1.1\r\nContent-Length: many\r\n\r\n", 400),
-        (b"POST / HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n", 413),
-        (b"GET /" + b"x" * 70_000, 431),
-    ],
-)
-def test_what_is_not_http_is_refused_and_the_connection_closed(emulator, sent, status):
-    with Raw(emulator.url) as raw:
-        raw.send(sent)
-
-        assert raw.answer()[0] == status
-        assert raw.file.read() == b""
-
-
 def test_a_connection_is_closed_for_a_client_that_asks_for_it(emulator):
     with Raw(emulator.url) as raw:
         raw.send(http(converse_body(), "Connection: close"))

@@ -1,16 +1,12 @@
 """Text from models, scenarios, prompts and the command line is data, wherever it goes."""
 
-import ast
 import json
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import closing
+from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
-import boto3
 import pytest
 
 from socratic_bench.errors import ArtifactError, UsageError
@@ -24,7 +20,6 @@ from tests.command import (
     CLAUDE,
     OFFLINE,
     OPENING,
-    ROOT,
     Outcome,
     account,
     assert_valid,
@@ -263,18 +258,6 @@ def test_the_record_of_the_closing_question_is_framed_once_too(dialogues):
     assert text.count(code) == 4 + len(lines)
     assert f"<record-{code}>\n" + "\n\n".join(lines) + f"\n</record-{code}>\n\n" in text
     assert [one["outcome"] for one in outcome.document["insights"]] == ["missed"] * 4
-
-
-def test_a_tutor_that_knew_the_seed_could_not_forge_a_delimiter_either(dialogues):
-    """One turn's reply holds the code that its request would have had."""
-    index = HOSTILE.index("KNOWN")
-    outcome, sent = dialogues["bad"]
-    turns = outcome.document["turns"]
-    requests = by_turn([one for one in sent if one.model_id == JUDGE], turns)
-
-    assert known_code(index) in turns[index]["question"]
-    assert not judged_text(requests[index]).startswith(f"<context-{known_code(index)}>")
-    assert not judged_text(requests[0]).startswith(f"<context-{known_code(0)}>")
 
 
 def test_a_hostile_dialogue_is_stored_and_printed_as_it_was_said(dialogues):
@@ -566,16 +549,6 @@ def test_a_prompt_that_is_no_text_is_refused_and_one_with_a_nul_is_sent():
 # --- places ---
 
 
-@pytest.fixture
-def bucket(moto_url: str, monkeypatch: pytest.MonkeyPatch, keys: None) -> Iterator[tuple[str, Any]]:
-    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", moto_url)
-    session = boto3.Session("AKIATESTKEY", "secret", region_name="us-east-1")
-    with closing(session.client("s3")) as client:
-        name = f"bucket-{uuid4().hex}"
-        client.create_bucket(Bucket=name)
-        yield name, client
-
-
 UNFIT = ["..", "a/../b", "../a", "a/..", ".", "./a", "a/./b", "a\nb", "a\x1bb", "a\x7f", "a\udcff"]
 
 
@@ -585,28 +558,26 @@ def test_no_prefix_leads_out_of_its_place(prefix):
         S3Store("a-bucket", prefix=prefix, region="us-east-1")
 
 
-def test_a_wrong_prefix_is_a_mistake_of_the_command_before_any_call(bucket, moto_url):
-    name, client = bucket
+def test_a_wrong_prefix_is_a_mistake_of_the_command_before_any_call(bucket, client, moto_url):
     for prefix in ("a/../../b", "x\x1b[31my"):
         with FakeBedrock() as served:
             env = account(served.url, CLAUDE, AWS_ENDPOINT_URL_S3=moto_url)
-            words = ("--prompt", "Hi", "--s3-bucket", name, "--s3-prefix", prefix)
+            words = ("--prompt", "Hi", "--s3-bucket", bucket, "--s3-prefix", prefix)
             outcome = run(*WORDS, *words, env=env)
 
             assert (outcome.exit_code, served.sent) == (2, [])
         assert_only_shown(outcome)
-    assert client.list_objects_v2(Bucket=name)["KeyCount"] == 0
+    assert client.list_objects_v2(Bucket=bucket)["KeyCount"] == 0
 
 
-def test_an_odd_prefix_is_kept_as_it_is(bucket, moto_url):
+def test_an_odd_prefix_is_kept_as_it_is(bucket, client, moto_url):
     """An absolute one, spaces, dots within names, marks of shells and URLs: all are names."""
-    name, client = bucket
     prefix = "/etc/a b/..c/$(id)/%2e%2e/?x=1#y&z/日本/"
-    words = ("--turns", "1", "--no-judge", "--s3-bucket", name, "--s3-prefix", prefix)
+    words = ("--turns", "1", "--no-judge", "--s3-bucket", bucket, "--s3-prefix", prefix)
     env = account("", AWS_ENDPOINT_URL_S3=moto_url)
     del env["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"], env["BEDROCK_MODEL_IDS"]
     outcome = run(*OFFLINE, *words, env=env)
-    rows = client.list_objects_v2(Bucket=name)["Contents"]
+    rows = client.list_objects_v2(Bucket=bucket)["Contents"]
     found = [row["Key"] for row in rows if "/journal/" not in row["Key"]]
     assert all(row["Key"].startswith(prefix.strip("/")) for row in rows)
     run_id = outcome.document["run_id"]
@@ -626,19 +597,6 @@ def test_no_run_id_from_outside_leads_out_of_its_folder(run_id):
         RunKeys(run_id)
 
 
-@pytest.mark.parametrize("link", ["raw", "raw/runs", "curated"])
-def test_no_link_within_the_folder_leads_out_of_it(link, tmp_path):
-    elsewhere, out = tmp_path / "elsewhere", tmp_path / "out"
-    elsewhere.mkdir()
-    (out / link).parent.mkdir(parents=True)
-    (out / link).symlink_to(elsewhere)
-    outcome = run(*OFFLINE, "--turns", "1", "--no-judge", "--output-dir", str(out))
-
-    assert (outcome.exit_code, outcome.document["end_reason"]) == (4, "artifacts")
-    assert "leads out of the output folder" in outcome.stderr
-    assert list(elsewhere.rglob("*")) == []
-
-
 @pytest.mark.parametrize("link", ["raw", "raw/runs"])
 def test_a_link_in_the_place_of_a_folder_that_was_in_use_is_not_followed(link, tmp_path):
     elsewhere, out = tmp_path / "elsewhere", tmp_path / "out"
@@ -651,25 +609,6 @@ def test_a_link_in_the_place_of_a_folder_that_was_in_use_is_not_followed(link, t
     with pytest.raises(ArtifactError, match="leads out"):
         store.put("raw/runs/b.json", b"{}")
     assert [path for path in elsewhere.rglob("*") if path.is_file()] == []
-
-
-def test_a_link_in_a_files_place_is_replaced_and_not_followed(tmp_path):
-    victim = tmp_path / "victim"
-    victim.write_text("mine")
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "a.json").symlink_to(victim)
-    FolderStore(str(tmp_path / "out")).put("a.json", b"{}")
-
-    assert victim.read_text() == "mine"
-    assert (tmp_path / "out" / "a.json").read_bytes() == b"{}"
-
-
-def test_the_folder_itself_may_be_a_link(tmp_path):
-    (tmp_path / "real").mkdir()
-    (tmp_path / "out").symlink_to(tmp_path / "real")
-    FolderStore(str(tmp_path / "out")).put("raw/a.json", b"{}")
-
-    assert (tmp_path / "real" / "raw" / "a.json").read_bytes() == b"{}"
 
 
 @pytest.mark.parametrize("key", ["../a.json", "/a.json", "raw/../../a.json"])
@@ -694,71 +633,3 @@ def test_an_odd_folder_name_is_a_name(tmp_path):
     assert_only_shown(outcome)
     assert [path.name for path in tmp_path.iterdir()] == [name]
     assert len(stored(tmp_path)) == 2
-
-
-# --- no shell, no code from data ---
-
-BANNED = re.compile(
-    r"(os\.(system|popen|exec\w*|spawn\w*|posix_spawn\w*)|subprocess\.\w+|pty\.\w+|commands\.\w+"
-    r"|asyncio\.create_subprocess_\w+|(pickle|marshal|shelve|dill|yaml)\.\w+|eval|exec|compile"
-    r"|__import__|runpy\.\w+)"
-)
-BANNED_MODULES = {"subprocess", "pickle", "marshal", "shelve", "yaml", "pty", "runpy", "ctypes"}
-
-
-# What is meant to execute programs does so in processes of its own, with limits; the command starts
-# nothing but itself anew. Each is named with all that it uses.
-SANDBOX = "socratic_bench/benchmarks/execution/sandbox"
-MEANT = {
-    f"{SANDBOX}/child.py": ["compile", "exec", "compile", "eval", "__import__", "__import__"],
-    f"{SANDBOX}/client.py": ["subprocess", "subprocess.Popen"],
-    f"{SANDBOX}/limits.py": ["ctypes"],
-    f"{SANDBOX}/server.py": ["__import__"],
-}
-
-
-def forbidden(source: str) -> list[str]:
-    """What a module calls or imports that could run what it is given."""
-    found = []
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Call) and BANNED.fullmatch(ast.unparse(node.func)):
-            found.append(ast.unparse(node.func))
-        if isinstance(node, ast.Call):
-            found += ["shell=" for word in node.keywords if word.arg == "shell"]
-        if isinstance(node, ast.Import):
-            names = {alias.name.partition(".")[0] for alias in node.names}
-            found += sorted(names & BANNED_MODULES)
-        if isinstance(node, ast.ImportFrom) and node.module and not node.level:  # not our own
-            module = node.module.partition(".")[0]
-            found += [module] * (module in BANNED_MODULES)
-            found += [a.name for a in node.names if BANNED.fullmatch(f"{node.module}.{a.name}")]
-    return found
-
-
-def test_nothing_starts_a_shell_or_runs_data():
-    modules = [path for part in ("cli", "socratic_bench") for path in (ROOT / part).rglob("*.py")]
-    guilty = {
-        str(path.relative_to(ROOT)): found
-        for path in modules
-        if (found := forbidden(path.read_text()))
-    }
-
-    assert len(modules) > 90
-    assert guilty == MEANT
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        "import os\nos.system('x')",
-        "from os import system",
-        "import subprocess",
-        "run('x', shell=True)",
-        "from pickle import loads",
-        "import yaml.x",
-        "eval('1')",
-        "exec('1')",
-    ],
-)
-def test_and_the_search_would_find_it(source):
-    assert forbidden(source)

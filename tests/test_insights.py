@@ -420,6 +420,17 @@ class TestGettingNone:
         assert len(game.service.of("tutor")) == 0
         assert outcomes(again) == NOTHING
 
+    def test_a_gate_on_it_says_what_is_missing(self, game):
+        gate = Gate(metric="insights_reached", minimum=0.5)
+        open_ = game.play(GONE, gates=(gate,))
+        short = game.play(found(REACHED, TOLD, MISSED), gates=(gate,))
+
+        assert [open_.exit_code, short.exit_code] == [5, 5]
+        assert open_.shortfalls == (
+            "insights_reached is null (no closing verdict), so it does not reach 0.5.",
+        )
+        assert short.shortfalls == ("insights_reached is 0.3333, which is 0.1667 under 0.5.",)
+
 
 def assert_open(game: Game, result: RunResult, reason: str) -> None:
     """The run is complete, all its turns are judged, and why it has no insights is said."""
@@ -432,17 +443,6 @@ def assert_open(game: Game, result: RunResult, reason: str) -> None:
     (notice,) = [text for text in document["notices"] if "closing verdict" in text]
     assert game.file["unjudged_message"] in notice
     assert (game.file["findings"], game.file["unjudged_reason"]) == (None, reason)
-
-    def test_a_gate_on_it_says_what_is_missing(self, game):
-        gate = Gate(metric="insights_reached", minimum=0.5)
-        open_ = game.play(GONE, gates=(gate,))
-        short = game.play(found(REACHED, TOLD, MISSED), gates=(gate,))
-
-        assert [open_.exit_code, short.exit_code] == [5, 5]
-        assert open_.shortfalls == (
-            "insights_reached is null (no closing verdict), so it does not reach 0.5.",
-        )
-        assert short.shortfalls == ("insights_reached is 0.3333, which is 0.1667 under 0.5.",)
 
 
 class TestWhenItIsAsked:

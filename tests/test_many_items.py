@@ -211,16 +211,6 @@ def test_what_is_lost_is_missing_and_the_rest_is_played(service, out):
     assert any("curated" in name for name in stored(out, PARTS))
 
 
-def test_a_run_without_a_store_goes_on_from_its_document(service):
-    service.scripts["tutor"] = sums({5: GONE})
-    cut = play(turns=10)
-    service.reset()
-    service.scripts["tutor"] = sums()
-    whole = run(replace(CONFIG, turns=10), benchmark=Sums(), document=cut.document)
-
-    assert (cut.exit_code, whole.exit_code, items_asked(service)) == (4, 0, Counter([5]))
-
-
 def test_a_request_that_the_service_refuses_is_one_item_s_own(service):
     service.scripts["tutor"] = sums({5: refusal(400, "ValidationException", "No such thing.")})
     result = play(turns=20)
@@ -735,31 +725,6 @@ def test_a_run_that_is_killed_goes_on_with_what_it_lacks(seed, service, out, mon
 
 
 # --- ten thousand ---
-
-
-def steps(turns: int, plan_of: Any) -> int:
-    """The calls of Python functions that a dry run of so many items takes."""
-    plan, n_calls = prepare(plan_of(turns), benchmark=Sums(rubric=RUBRIC)), 0
-
-    def count(_frame: Any, event: str, _argument: Any) -> None:
-        nonlocal n_calls
-        n_calls += event in ("call", "c_call")
-
-    sys.setprofile(count)
-    try:
-        assert dry_run(plan)["n_turns"] == turns
-    finally:
-        sys.setprofile(None)
-    return n_calls
-
-
-def test_what_a_dry_run_takes_grows_with_the_items_and_not_with_their_square():
-    def judged(turns: int) -> RunConfig:
-        return config_of(turns, judge_model=MODEL)
-
-    few, many = steps(50, judged), steps(200, judged)
-
-    assert many < 4.4 * few
 
 
 def test_ten_thousand_are_foretold():

@@ -6,7 +6,7 @@ from socratic_bench.benchmarks.socratic.document import PARTS
 from socratic_bench.emulator.faults import CONTENT_KINDS, ERROR_KINDS, KINDS, VERDICT_KINDS
 from socratic_bench.errors import ENDINGS, EXIT_GATE
 from tests.command import assert_valid, daily
-from tests.matrix import REQUESTS, STOPPED, Case, Seen, roles_of, row, rows
+from tests.matrix import REQUESTS, STOPPED, Case, Seen, row, rows
 
 # What a single fault of a kind makes of a run, as its exit code: 0 for all kinds but these.
 LASTING = {
@@ -90,15 +90,3 @@ def test_the_table_says_what_happens(kind):
     of ending is told in test_cli_endings.py.
     """
     assert rows()[kind] == row(kind, check)
-
-
-@pytest.mark.torture
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_command_does_what_the_table_says(kind):
-    assert rows()[kind] == row(kind, check)
-
-
-def test_a_fault_strikes_whom_it_can():
-    assert roles_of("off_step") == ("judge",)
-    assert roles_of("throttled") == PARTS.roles
-    assert roles_of("huge_reply") == ("student", "judge")

@@ -1,17 +1,13 @@
 """Planted credentials come out nowhere: not on stdout or stderr, not in artifacts, in no ending."""
 
 import json
-import os
 import signal
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
 
-import boto3
 import pytest
 
 from socratic_bench.documents import encode
@@ -97,29 +93,19 @@ def debug(request: pytest.FixtureRequest) -> tuple[str, ...]:
     return ("--debug",) if request.param == "debug" else ()
 
 
-@pytest.fixture
-def bucket(moto_url: str) -> Iterator[tuple[str, Any]]:
-    session = boto3.Session("AKIATESTKEY", "secret", region_name="us-east-1")
-    with closing(session.client("s3", endpoint_url=moto_url)) as client:
-        name = f"bucket-{uuid4().hex}"
-        client.create_bucket(Bucket=name)
-        yield name, client
-
-
 @pytest.mark.parametrize("gate", [(), ("--fail-under", "overall_score=10")], ids=["0", "5"])
 def test_neither_a_good_run_nor_a_failed_gate_keeps_what_a_model_echoes(
-    gate, tmp_path, bucket, moto_url
+    gate, tmp_path, bucket, client, moto_url
 ):
     """The tutor repeats every credential; folder, bucket, stdout and stderr are searched."""
-    name, client = bucket
     with FakeBedrock({CLAUDE: echoing_model, JUDGE: [scored(3, 3, 3, rationale=SECRET)]}) as served:
         env = credentials_everywhere(
             served.url, RUNNER_OUTPUT_DIR=str(tmp_path), AWS_ENDPOINT_URL_S3=moto_url
         )
-        outcome = run(*WORDS, *gate, "--s3-bucket", name, env=env)
+        outcome = run(*WORDS, *gate, "--s3-bucket", bucket, env=env)
         carried = served.sent[0].headers
-    stored = client.list_objects_v2(Bucket=name)["Contents"]
-    bodies = [client.get_object(Bucket=name, Key=row["Key"])["Body"].read() for row in stored]
+    stored = client.list_objects_v2(Bucket=bucket)["Contents"]
+    bodies = [client.get_object(Bucket=bucket, Key=row["Key"])["Body"].read() for row in stored]
 
     assert outcome.exit_code == (5 if gate else 0)
     assert_valid("run", outcome.document)
@@ -165,27 +151,6 @@ def test_nor_is_one_of_the_judge_in_a_judge_file(tmp_path):
     assert outcome.exit_code == 4
     assert MASK in json.loads(kept.read_bytes())["unjudged_message"]
     assert_silent(outcome, tmp_path)
-
-
-def test_credentials_of_a_profile_are_as_secret_as_those_of_the_environment(tmp_path, debug):
-    """The service repeats them without their names, so that nothing but their value tells."""
-    lines = (KEY, SECRET, TOKEN)
-    names = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
-    rows = [f"{name} = {value}" for name, value in zip(names, lines, strict=True)]
-    (tmp_path / "credentials").write_text("\n".join(["[default]", *rows]))
-
-    def bare(sent: Sent) -> Said:
-        message = f"Not good: {sent.key_id}, {sent.headers['X-Amz-Security-Token']}!"
-        return refusal(400, "ValidationException", message)
-
-    with FakeBedrock({CLAUDE: bare}) as served:
-        env = credentials_everywhere(
-            served.url, AWS_SHARED_CREDENTIALS_FILE=str(tmp_path / "credentials")
-        )
-        outcome = run(*WORDS, *debug, env={k: v for k, v in env.items() if k not in KEYS})
-
-    assert f"Not good: {MASK}, {MASK}!" in outcome.document["error"]["message"]
-    assert_silent(outcome)
 
 
 def test_broken_credentials_file_is_not_quoted(tmp_path):
@@ -257,7 +222,6 @@ def test_a_bucket_that_echoes_the_request_is_not_passed_on(tmp_path, debug):
         FakeBedrock({CLAUDE: [answer()], JUDGE: [scored(3, 3, 4)]}) as served,
         FakeBedrock({"": denied}) as store,
     ):
-        store.scripts = _Always(denied)
         env = credentials_everywhere(served.url, AWS_ENDPOINT_URL_S3=store.url)
         outcome = run(*WORDS, *debug, "--s3-bucket", "a-bucket", env=env)
 
@@ -266,25 +230,13 @@ def test_a_bucket_that_echoes_the_request_is_not_passed_on(tmp_path, debug):
     assert_silent(outcome)
 
 
-class _Always(dict[str, Any]):
-    """One script for whatever is asked."""
-
-    def __init__(self, script: Any) -> None:
-        super().__init__()
-        self._script = script
-
-    def get(self, _key: str, _default: Any = None) -> Any:
-        return self._script
-
-
 @pytest.mark.parametrize("case", ["echo", "unreachable"])
 def test_no_error_of_assuming_a_role_is_passed_on_with_credentials(case, debug):
     def denied(sent: Sent) -> Said:
         body = f"<ErrorResponse><Error><Code>AccessDenied</Code><Message>{echo(sent)}</Message>"
         return Said(f"{body}</Error></ErrorResponse>".encode(), 403)
 
-    with FakeBedrock() as sts:
-        sts.scripts = _Always(denied)
+    with FakeBedrock({"": denied}) as sts:
         url = sts.url if case == "echo" else ENDPOINTS["password"]
         env = credentials_everywhere("http://127.0.0.1:9", AWS_ENDPOINT_URL_STS=url)
         del env["AWS_BEARER_TOKEN_BEDROCK"]
@@ -312,8 +264,7 @@ def test_credentials_of_an_assumed_role_are_secret_too():
         message = f"Not good: {sent.key_id}, {sent.headers['X-Amz-Security-Token']}!"
         return refusal(400, "ValidationException", message)
 
-    with FakeBedrock() as sts, FakeBedrock({CLAUDE: bare}) as served:
-        sts.scripts = _Always(granted)
+    with FakeBedrock({"": granted}) as sts, FakeBedrock({CLAUDE: bare}) as served:
         env = credentials_everywhere(served.url, AWS_ENDPOINT_URL_STS=sts.url)
         del env["AWS_BEARER_TOKEN_BEDROCK"]
         outcome = run(*WORDS, "--debug", "--assume-role-arn", ROLE, env=env)
@@ -482,7 +433,3 @@ def test_a_hint_that_is_set_later_is_masked_in_the_document():
     error.hint = f"The endpoint is {ENDPOINTS['password']}"
 
     assert ErrorEntry.of(error).hint == f"The endpoint is http://{MASK}@{NOWHERE}"
-
-
-def test_the_environment_of_these_tests_holds_no_secret_by_itself():
-    assert [name for name in KEYS if name in os.environ] == []

@@ -3,9 +3,6 @@
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from pathlib import Path
-
-import pytest
 
 from socratic_bench.benchmarks.socratic.metrics_document import EVENTS
 from socratic_bench.benchmarks.socratic.scenarios.loading import builtin_ids, load_builtin
@@ -130,38 +127,3 @@ def found() -> dict[str, set[str]]:
 
 def test_a_benchmarks_words_stay_in_its_rooms() -> None:
     assert found() == ALLOWED
-
-
-@pytest.mark.parametrize("benchmark", WORDS)
-def test_each_word_is_one_of_the_benchmark(benchmark: str) -> None:
-    """A word that nobody uses would look for nothing."""
-    rooms = [ROOT / room for room in ROOMS[benchmark]]
-    paths = [path for room in rooms for path in (room, *room.rglob("*"))]
-    own = " ".join(path.read_text() for path in paths if _is_text(path)).casefold()
-    assert sorted(word for word in WORDS[benchmark] if word not in own) == []
-
-
-def _is_text(path: Path) -> bool:
-    return path.suffix in {".py", ".toml", ".json", ".md"}
-
-
-@pytest.mark.parametrize(
-    ("source", "texts"),
-    [
-        ("half_life = 3", {"half_life"}),
-        ("class SocraticThing: ...", {"SocraticThing"}),
-        ("x = f'no {y} for the tutor'", {" for the tutor"}),
-        ("x.student_flags", {"student_flags"}),
-        ("x.mutated_code", {"mutated_code"}),
-        ("def f(*, pressure): ...", {"pressure"}),
-        (
-            "from socratic_bench.benchmarks.socratic import Y",
-            {"socratic_bench.benchmarks.socratic"},
-        ),
-        ('"""The tutor."""\nx = 1  # a student', set()),
-        ("import socratic_bench.types\nprog = 'socratic-runner'", set()),
-        ("x = 'misleading, leaded'", set()),
-    ],
-)
-def test_the_search_finds_names_and_text(source: str, texts: set[str]) -> None:
-    assert set(texts_with_words(source)) == texts

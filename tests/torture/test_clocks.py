@@ -16,6 +16,7 @@ from tests.command import (
     OFFLINE,
     ROOT,
     assert_valid,
+    daily,
     environment,
     run,
 )
@@ -82,7 +83,7 @@ def turns_in_order(folder: Path, document: dict[str, Any]) -> None:
     )
 
 
-@pytest.mark.parametrize("seconds", [-HOURS_S, HOURS_S], ids=["back", "forward"])
+@pytest.mark.parametrize("seconds", daily([-HOURS_S, HOURS_S], first=1))
 def test_a_clock_that_is_set_between_two_processes_leaves_durations_true(seconds, tmp_path):
     out = ("--output-dir", str(tmp_path / "out"))
     before_s = time.monotonic()
@@ -106,7 +107,7 @@ def test_a_clock_that_is_set_between_two_processes_leaves_durations_true(seconds
     assert len(behind) == (seconds < 0)
 
 
-@pytest.mark.parametrize("seconds", [-HOURS_S, HOURS_S], ids=["back", "forward"])
+@pytest.mark.parametrize("seconds", daily([-HOURS_S, HOURS_S], first=1))
 def test_a_clock_that_is_set_while_a_run_is_under_way_leaves_durations_true(seconds, tmp_path):
     before_s = time.monotonic()
     outcome = run(

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from socratic_bench.emulator import Emulator, Settings, parse_fault
-from tests.command import CLAUDE, OPENING, ROOT, account, assert_valid, environment, printed
+from tests.command import CLAUDE, OPENING, ROOT, account, assert_valid, daily, environment, printed
 from tests.interruptions import writing
 from tests.torture.commands import COMMAND
 
@@ -65,7 +65,7 @@ class Terminated(Hanging):
         self.process.terminate()
 
 
-@pytest.mark.parametrize("kind", [Hanging, HangingTwice], ids=["once", "repeated"])
+@pytest.mark.parametrize("kind", daily([Hanging, HangingTwice], HangingTwice))
 def test_a_hangup_ends_a_run_with_its_document(kind, tmp_path):
     ended = kind("--output-dir", str(tmp_path))
     document = ended.document
@@ -77,6 +77,7 @@ def test_a_hangup_ends_a_run_with_its_document(kind, tmp_path):
     assert b"socratic-runner resume" in ended.stderr
 
 
+@pytest.mark.torture
 def test_a_hangup_ends_a_resumed_run_with_its_document(tmp_path):
     first = Hanging("--output-dir", str(tmp_path))
     run_id = first.document["run_id"]
@@ -143,7 +144,7 @@ def test_a_hangup_ends_the_emulator_as_other_signals_do():
     assert b"Traceback" not in stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", daily([signal.SIGHUP, signal.SIGINT, signal.SIGTERM], first=1))
 def test_a_signal_ends_a_dry_run_that_waits_for_an_answer(number):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"

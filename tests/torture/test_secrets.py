@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from hashlib import sha1
 from pathlib import Path
 from time import process_time
-from typing import Any
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -165,17 +164,9 @@ def give(sent: Sent) -> Said:
     return Said(f'<{action}Response xmlns="{xmlns}">{result}</{action}Response>'.encode())
 
 
-class Always(dict[str, Any]):
-    """One script for whatever is asked."""
-
-    def get(self, _key: str, _default: Any = None) -> Any:
-        return give
-
-
 @pytest.fixture(scope="module")
 def giver() -> Iterator[FakeBedrock]:
-    with FakeBedrock() as server:
-        server.scripts = Always()
+    with FakeBedrock({"": give}) as server:
         yield server
 
 

@@ -31,31 +31,31 @@ def test_a_piped_prompt_that_is_no_utf8_is_a_mistake():
 
 NO_TEXT = [
     (*PLAY, "--prompt", LATIN),
+    ("resume", LATIN, "--output-dir", "x"),
+    (*PLAY, "--prompt", "x", PATHS[0], LATIN),
     (*PLAY, b"--prompt=" + LATIN),
     (*PLAY, "--prompt", b"half \xed\xa0\x80"),
     (*PLAY, "--prompt", "x", "--request-metadata", b"a=" + LATIN),
-    ("resume", LATIN, "--output-dir", "x"),
     ("scenarios", "--check", LATIN),
     ("emulator", "--host", LATIN),
-    (*PLAY, "--prompt", "x", PATHS[0], LATIN),
-    *(
-        pytest.param(words, marks=pytest.mark.torture)
-        for words in (
-            *((*PLAY, "--prompt", "x", flag, LATIN) for flag in PATHS[1:]),
-            (*PLAY, "--prompt", "x", "--judge-model", LATIN),
-            ("resume", "run-1", "--output-dir", LATIN),
-        )
-    ),
+    *((*PLAY, "--prompt", "x", flag, LATIN) for flag in PATHS[1:]),
+    (*PLAY, "--prompt", "x", "--judge-model", LATIN),
+    ("resume", "run-1", "--output-dir", LATIN),
 ]
 
 
-@pytest.mark.parametrize("words", NO_TEXT, ids=str)
+@pytest.mark.parametrize(
+    "words",
+    [pytest.param(case, marks=[pytest.mark.torture] * (n > 2)) for n, case in enumerate(NO_TEXT)],
+    ids=str,
+)
 def test_a_word_that_is_no_utf8_is_a_mistake(words):
     assert_no_utf8(shell('"$@"', *words))
 
 
 @pytest.mark.parametrize(
-    "name", ["RUNNER_JUDGE_MODEL", "RUNNER_OUTPUT_DIR", "AWS_PROFILE", "AWS_REGION"]
+    "name",
+    daily(["RUNNER_JUDGE_MODEL", "RUNNER_OUTPUT_DIR", "AWS_PROFILE", "AWS_REGION"], first=1),
 )
 def test_a_variable_that_is_no_utf8_is_a_mistake_by_its_name_alone(name):
     env = {**{k.encode(): v.encode() for k, v in environment().items()}, name.encode(): LATIN}
