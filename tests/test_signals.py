@@ -57,8 +57,6 @@ def test_a_signal_ends_the_run_whatever_it_is_doing(name, number, tmp_path):
         ended = interrupt(scene, number, "--output-dir", str(tmp_path / "out"))
 
     check(ended, number, tmp_path / "out")
-    # On a machine that has other things to do, as much slower as the run has started.
-    assert ended.ended_s < 2 * max(1, ended.started_s)
 
 
 def test_a_folder_that_hangs_delays_neither_the_verdicts_nor_the_end(tmp_path):

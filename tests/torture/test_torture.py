@@ -5,9 +5,11 @@ from collections import Counter
 import pytest
 
 from tests.command import assert_valid
+from tests.interruptions import SCENES, interrupt
 from tests.kills import kill_and_go_on, play_whole
 from tests.resuming import Service
 from tests.storm import TURNS, weather
+from tests.test_signals import CODES
 from tests.verdicts import answers, assert_true
 
 pytestmark = pytest.mark.torture
@@ -45,3 +47,14 @@ def test_no_kill_at_a_hundred_moments_loses_or_changes_anything(batch, tmp_path)
     finally:
         service.close()
     print("repeated", sorted(repeated))  # noqa: T201 -- shown with -rP
+
+
+@pytest.mark.parametrize("number", CODES, ids=lambda number: number.name)
+@pytest.mark.parametrize("name", SCENES)
+def test_a_signal_ends_the_run_within_two_seconds(name, number, tmp_path):
+    with SCENES[name](tmp_path) as scene:
+        ended = interrupt(scene, number, "--output-dir", str(tmp_path / "out"))
+
+    assert ended.exit_code == CODES[number]
+    # On a machine that has other things to do, as much slower as the run has started.
+    assert ended.ended_s < 2 * max(1, ended.started_s)
