@@ -108,7 +108,7 @@ def test_half_a_character_in_a_transcript_is_a_mistake(tmp_path):
     outcome = run(*PLAY, "--transcript", str(file))
 
     assert outcome.exit_code == 2
-    assert "turns[0].student: holds half of a character" in outcome.stderr
+    assert "turns[0]: student: half of a character (a lone surrogate)." in outcome.stderr
 
 
 @pytest.mark.parametrize(
