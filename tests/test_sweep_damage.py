@@ -134,3 +134,22 @@ def test_half_written_files_are_removed(folder):
     go_on(folder)
 
     assert [draft for draft in drafts if draft.exists()] == []
+
+
+@pytest.mark.parametrize("is_metric", [False, True])
+def test_scores_that_do_not_follow_from_the_verdicts_are_named(kept, folder, is_metric):
+    path = folder / f"curated/runs/{run_of(kept[1], LECTURER)}.json"
+    document = json.loads(path.read_bytes())
+    if is_metric:
+        document["metrics"]["overall_score"] = 9.5
+    else:
+        document["turns"][0]["scores"]["form"] = 2.5
+    path.write_text(json.dumps(document))
+    told = "overall_score is 9.5" if is_metric else "turn 0 has {'form': 2.5"
+    report = run("report", "--html", str(folder / "out.html"), str(folder), "--quiet")
+    validated = run("validate", str(path), "--quiet")
+
+    assert report.exit_code == validated.exit_code == 2
+    assert told in report.document["error"]["message"]
+    assert told in " ".join(validated.document["files"][0]["problems"])
+    assert run("validate", *map(str, folder.glob("curated/runs/*.json"))).document["n_problems"] > 0

@@ -108,7 +108,7 @@ class FileEntry(Struct, frozen=True, kw_only=True):
     file: Annotated[str, doc("path of the file, as given")]
     file_kind: Annotated[
         str,
-        doc("what it was read as: plan, prompts, prices, or a kind of the benchmark's"),
+        doc("what it was read as: plan, prompts, prices, run, or a kind of the benchmark's"),
     ]
     ok: Annotated[bool, doc("whether it has no problem")]
     problems: Annotated[list[str], doc("each with its place in the file")]

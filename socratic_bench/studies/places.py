@@ -88,8 +88,12 @@ def _open_file(path: str) -> Place | FoundRun:
     if isinstance(document, dict) and document.get("kind") == "sweep":
         return _open_sweep_document(document, path)
     is_stored = Path(path).absolute().match(f"{CURATED}run-*.json")
-    expected = {"run_id": Path(path).stem} if is_stored else {}
-    return FoundRun(name=path, body=body, expected=expected)
+    if not is_stored:
+        return FoundRun(name=path, body=body)
+    run_id, root = Path(path).stem, Path(path).absolute().parents[2]
+    has_files = (root / RunKeys(run_id).raw).is_dir()
+    store = ListedFolder(str(root)) if has_files else None
+    return FoundRun(name=path, body=body, store=store, expected={"run_id": run_id})
 
 
 def _open_sweep_document(document: Mapping[str, Any], path: str) -> Place:

@@ -19,6 +19,7 @@ from socratic_bench.studies.rows import (
     Files,
     RunRow,
     benchmark_of,
+    refuse_unfounded_scores,
     run_row,
     validate_run,
 )
@@ -142,6 +143,7 @@ def _read_row(
     files: Files = {}
     if has_files:
         files = _read_files(run.store or folder_of(document), document, benchmark, judging)
+        refuse_unfounded_scores(document, benchmark, files, run.name)
     return run_row(document, benchmark, source=argument, cell=run.cell, files=files)
 
 

@@ -33,6 +33,7 @@ RESTORE_IT = (
     "Remove that file, and go on with its sweep (sweep --resume) or run (socratic-runner resume): "
     "it is written anew from the journal."
 )
+ROUNDING = 0.01
 _NOT_IN_ROWS = ("turns", "journal")
 
 
@@ -201,6 +202,29 @@ def _benchmark_types(benchmark: str, parts: Parts) -> tuple[type[Struct], ...]:
 def _turns_type(part: type[Part]) -> type[Struct]:
     turns: Any = list
     return defstruct("Turns", [("turns", turns[part])])
+
+
+def refuse_unfounded_scores(
+    document: Document, benchmark: Benchmark, files: Files, name: str
+) -> None:
+    """Raise `UsageError` for scores that do not follow from the stored verdicts, or from
+    which the means do not follow.
+    """
+    problems = []
+    for entry in document["turns"]:
+        file = files.get(f"judge_{entry.get('turn', -1):03d}.json", entry)
+        if (told := entry.get("scores") or {}) != (stored := file.get("scores") or {}):
+            problems.append(f"{name}: turn {entry['turn']} has {told}, its verdict {stored}.")
+    judged = [entry for entry in document["turns"] if not entry.get("replayed")]
+    for metric, score in benchmark.views.mean_scores.items() if files else ():
+        values = [{"overall_score": turn["score"], **(turn.get("scores") or {})} for turn in judged]
+        points = [value[score] for value in values if value.get(score) is not None]
+        mean = metric_at(metric, document["metrics"])
+        if points and mean is not None and abs(mean - fsum(points) / len(points)) > ROUNDING:
+            expected = round(fsum(points) / len(points), 2)
+            problems.append(f"{name}: {metric} is {mean}, the mean of its turns {expected}.")
+    if problems:
+        raise UsageError(problems, hint=RESTORE_IT)
 
 
 def run_row(

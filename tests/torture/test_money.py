@@ -170,3 +170,31 @@ def test_a_full_disk_ends_the_sweep_before_it_spends_what_it_cannot_note(
     known = [usd for usd in spent if usd is not None]
     assert known == sorted(known)
     assert known == [] or known[-1] >= ledger.usd - 1e-8
+
+
+@pytest.mark.parametrize("how", ["truncated", "empty", "missing"])
+def test_a_damaged_bucket_is_restored_without_a_call(
+    ledger: Ledger, client: Any, bucket: str, moto_url: str, how: str
+) -> None:
+    env = {**account(ledger.url, STEADY, LECTURER), "AWS_ENDPOINT_URL_S3": moto_url}
+    store = ["--s3-bucket", bucket]
+    whole = finish(start(ledger, store, env, 3, 0))
+    ledger.count(PRICES[0])
+    keys = [row["Key"] for row in client.list_objects_v2(Bucket=bucket)["Contents"]]
+    damaged = [next(k for k in keys if k.startswith(start)) for start in ("curated/", "raw/")]
+    bodies = {k: client.get_object(Bucket=bucket, Key=k)["Body"].read() for k in damaged}
+    for key, body in bodies.items():
+        if how == "missing":
+            client.delete_object(Bucket=bucket, Key=key)
+        else:
+            content = body[: len(body) // 2] if how == "truncated" else b""
+            client.put_object(Bucket=bucket, Key=key, Body=content)
+    again = finish(start(ledger, store, env, 3, 0))
+    ledger.count(PRICES[0])
+
+    assert (whole.exit_code, again.exit_code) == (0, 0)
+    told = " ".join(again.document["notices"])
+    assert [key for key in damaged if key not in told] == [], told
+    assert {k: client.get_object(Bucket=bucket, Key=k)["Body"].read() for k in damaged} == bodies
+    assert again.document["cells"] == whole.document["cells"]
+    assert again.document["usage"]["calls"] == whole.document["usage"]["calls"]

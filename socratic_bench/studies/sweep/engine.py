@@ -309,10 +309,13 @@ def row_of_result(cell: Cell, result: RunResult, benchmark: Benchmark) -> CellRo
     document = RunDocument.of(result).printed
     metrics = (*benchmark.metrics, *result.opening.metrics)
     row = _row(cell, document, metrics, benchmark.views, exit_code=result.exit_code)
-    curated = result.stored.get(RunKeys(result.run_id).curated)
+    keys = RunKeys(result.run_id)
+    curated = result.stored.get(keys.curated)
     if curated is None:
         return row
-    files = {key: stored.n_bytes for key, stored in result.stored.items()}
+    # Entries of journals in buckets are delivered, too.
+    own = (keys.raw, keys.curated)
+    files = {key: stored.n_bytes for key, stored in result.stored.items() if key.startswith(own)}
     return replace(row, files=files, curated_sha256=curated.sha256.hex())
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -12,8 +13,10 @@ from socratic_bench.documents.doctor import FileEntry, ValidationDocument
 from socratic_bench.documents.sweep_plan import MODELS, plan_keys
 from socratic_bench.errors import Problem, UsageError, Words, shorten, to_text
 from socratic_bench.ports.benchmark import Benchmark
-from socratic_bench.settings import OFFLINE_REGION, Sources, read_bounded, table
+from socratic_bench.settings import MAX_STORED_BYTES, OFFLINE_REGION, Sources, read_bounded, table
 from socratic_bench.settings.files import UnreadableTomlError, parse_toml
+from socratic_bench.studies.places import find_runs
+from socratic_bench.studies.reading import read_run
 from socratic_bench.studies.sweep.plan_file import ABOUT, KINDS, PlanFile, read_plan_file
 from socratic_bench.studies.sweep.preflight import check
 from socratic_bench.studies.sweep.request import read_prompts, read_sweep
@@ -50,14 +53,21 @@ def validate(files: Sequence[str], benchmark: Benchmark) -> ValidationDocument:
 
 
 def _kind(file: str, benchmark: Benchmark) -> str:
-    """JSON is prices, TOML a plan or the benchmark's own, and text prompts."""
+    """JSON is a run's document or prices, TOML a plan or the benchmark's own, and text prompts."""
     match Path(file).suffix.lower():
         case ".json":
-            return "prices"
+            return "run" if _is_run(file) else "prices"
         case ".toml":
             return _kind_of_toml(file, benchmark)
         case _:
             return "prompts"
+
+
+def _is_run(file: str) -> bool:
+    with suppress(OSError, ValueError):
+        document = json.loads(read_bounded(file, bound=MAX_STORED_BYTES))
+        return isinstance(document, dict) and document.get("kind") in ("run", "curated")
+    return False
 
 
 def _kind_of_toml(file: str, benchmark: Benchmark) -> str:
@@ -101,6 +111,12 @@ def _read_prices(file: str) -> None:
     load_prices(content, file)
 
 
+def _read_run(file: str) -> None:
+    """A complete run, and the verdicts that are stored beside it."""
+    for run in find_runs(file, lambda: OFFLINE_REGION).runs:
+        read_run(run, lambda: OFFLINE_REGION)
+
+
 def _read_plan(file: str) -> None:
     """The plan, and the runs that it asks for."""
     plan = read_plan_file(file)
@@ -133,5 +149,6 @@ _READERS: dict[str, Callable[[str], object]] = {
     "plan": _read_plan,
     "prompts": read_prompts,
     "prices": _read_prices,
+    "run": _read_run,
     UNKNOWN: read_plan_file,  # which says why it cannot be read
 }
