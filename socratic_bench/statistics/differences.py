@@ -6,7 +6,7 @@ its sign can be flipped. Nothing here needs scipy but `smallest_seen`.
 
 from collections.abc import Sequence
 from functools import lru_cache
-from math import ceil, fsum, log2
+from math import ceil, fsum, log2, sqrt
 from random import Random
 from statistics import NormalDist, stdev
 
@@ -28,7 +28,7 @@ def subset_means(differences: Sequence[float]) -> list[float]:
     if len(differences) > MOST_EXACT:
         means = [
             fsum(differences[n] for n in subset) / len(subset)
-            for subset in _drawn_subsets(len(differences))
+            for subset in drawn_subsets(len(differences))
         ]
     else:
         sums: list[tuple[float, int]] = [(0.0, 0)]
@@ -39,7 +39,8 @@ def subset_means(differences: Sequence[float]) -> list[float]:
 
 
 @lru_cache(maxsize=2)
-def _drawn_subsets(n: int) -> list[list[int]]:
+def drawn_subsets(n: int) -> list[list[int]]:
+    """The subsets that stand for all of so many differences, by their places."""
     dice = Random(SEED)
     subsets: list[list[int]] = []
     while len(subsets) < N_DRAWN:
@@ -86,10 +87,13 @@ def clusters_needed(differences: Sequence[float], n_tests: int) -> int | None:
 
 def smallest_seen(error: float, n_clusters: int, alpha: float = ALPHA) -> float:
     """The true difference that a sample of this size and scatter finds in 80 % of cases, tested at
-    `alpha` on two sides: that many standard errors give the noncentral t its power.
+    `alpha` on two sides: that many standard errors give the noncentral t its power, which is near
+    that of flipped signs from ten clusters on.
 
     Raises `ImportError` without scipy.
     """
+    if alpha * 2.0 ** (n_clusters - 2) < 1:  # the test rejects only if all are on one side
+        return error * sqrt(n_clusters) * NormalDist().inv_cdf(POWER ** (1 / n_clusters))
     return error * t_centre(1 - POWER, n_clusters - 1, alpha)
 
 
