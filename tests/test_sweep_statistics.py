@@ -45,7 +45,7 @@ class TestMeans:
         assert found["runs_to_halve"] == 4  # t falls, too
 
     def test_a_rate_of_none_has_an_interval_with_a_width(self, played):
-        found = models(played[1])[LECTURER]["compliance_rate"]
+        found = models(played[1])[LECTURER]["clean_rate"]
         squared = stats.t.ppf(0.975, 2) ** 2
 
         assert (found["mean"], found["low"]) == (0, 0)
@@ -86,26 +86,7 @@ def survivals(played):
 class TestSurvival:
     def test_the_benchmark_says_which_metrics_are_times(self, survivals):
         for found in survivals.values():
-            assert found.keys() == {"half_life", "turns_held"}
-
-    def test_the_median_and_the_restricted_mean_are_those_of_scipys_curve(self, played, survivals):
-        docs = [doc["metrics"] for doc in curated(played[0]).values() if doc["model"] == DRIFT]
-        by_kind = {False: [], True: []}
-        for metrics in docs:
-            by_kind[metrics["half_life_censored"]].append(metrics["half_life"])
-        times = stats.CensoredData(uncensored=by_kind[False], right=by_kind[True])
-        share = stats.ecdf(times).sf
-        horizon = max(metrics["half_life"] for metrics in docs)
-        found = survivals[DRIFT]["half_life"]
-
-        assert (found["n"], found["n_clusters"], found["horizon"]) == (6, 3, horizon)
-        assert found["n_events"] == len(by_kind[False]) > 0
-        middle = next(at for at in share.quantiles if share.evaluate(at) <= 0.5)
-        assert found["median"]["value"] == middle
-        area = sum(float(share.evaluate(turn + 0.5)) for turn in range(horizon))
-        assert found["restricted_mean"]["value"] == pytest.approx(area, abs=1e-6)
-        for figure in (found["median"], found["restricted_mean"]):
-            assert figure["low"] <= figure["value"] <= figure["high"]
+            assert found.keys() == {"turns_held"}
 
     def test_what_no_run_saw_has_neither_median_nor_limits(self, survivals):
         found = survivals[DRIFT]["turns_held"]
@@ -209,7 +190,7 @@ def test_rows_that_do_not_say_what_was_censored_or_when_give_no_survival_and_no_
     again = run(*words, "--resume")
     (before,), (after,) = (one.document["groups"]["model"] for one in (first, again))
 
-    assert before["survival"].keys() == {"half_life", "turns_held"}
+    assert before["survival"].keys() == {"turns_held"}
     assert after["survival"] == after["hazards"] == {}
     assert after["metrics"] == before["metrics"]
 
@@ -284,18 +265,18 @@ def test_a_mean_whose_runs_lie_in_two_groups_says_so(collapsed, tmp_path):
 def test_the_same_runs_have_the_same_limits_in_a_sweep_and_in_a_comparison(tmp_path):
     """They are read in other orders, but draws depend on what was played alone."""
     named = ("time-management", "ai-ethics", "own-fault", "milk-price", "career-change")
-    words = ("--models", DRIFT, "--scenarios", *named, "--turns", "8", "--seed", "3", "-q")
+    words = ("--models", DRIFT, "--scenarios", *named, "--turns", "12", "--seed", "3", "-q")
     drawn = ("--interval", "bootstrap-t")
     played = run("sweep", "--offline", *words, *drawn, "-o", str(tmp_path))
     compared = run("compare", str(tmp_path), *drawn, "--fail-under", "overall_score=0", "-q")
     (group,) = played.document["groups"]["model"]
     (contender,) = compared.document["contenders"]
 
-    assert group["survival"]["half_life"]["n_events"] == 5
+    assert group["survival"]["turns_held"]["n_events"] == 5
     for name in ("overall_score", "discipline", "help"):
         assert group["metrics"][name] == contender["metrics"][name]
     for figure in ("median", "restricted_mean"):
-        both = (one["survival"]["half_life"][figure] for one in (group, contender))
+        both = (one["survival"]["turns_held"][figure] for one in (group, contender))
         assert len({one["low"] for one in both}) == 1
 
 
@@ -348,7 +329,7 @@ class TestGates:
         [
             ("overall_score.low=3", SCENARIOS[:1], ("need 2 samples", "not 1", "--scenarios")),
             ("fame.low=3", SCENARIOS, ("names no metric: 'fame'", "overall_score")),
-            ("lapse_rate.median.low=3", SCENARIOS, ("no time until an event", "half_life")),
+            ("lapse_rate.median.low=3", SCENARIOS, ("no time until an event", "turns_held")),
             ("help.low=.1", (*SCENARIOS, "--interval", "bootstrap-t"), ("need 4 samples", "not 3")),
             ("help.low=.1", (*SCENARIOS, "--no-judge"), ("help is of judged turns", "--no-judge")),
             ("insights_told.low=0", ("custom",), ("nothing", "insights_told")),
@@ -380,10 +361,9 @@ def test_without_the_extra_there_are_plain_means_and_one_word_of_it(played, bare
 
     assert bare.exit_code == 0
     for group in bare.document["groups"]["model"]:
-        found = group["survival"]["half_life"]
+        found = group["survival"]["turns_held"]
         for hazards in group["hazards"].values():
             assert {one["low"] for one in hazards["by_turn"]} == {None}
-        assert found["median"]["value"] is not None
         assert found["median"]["low"] is found["restricted_mean"]["high"] is None
     for model, metrics in models(bare).items():
         full = models(outcome)[model]

@@ -93,7 +93,7 @@ def test_a_closing_line_tells_the_result(tmp_path):
         f"help {document['metrics']['help']:.2f}, "
         f"insights reached {document['metrics']['insights_reached']:.2f}, "
         f"it falls from {trend['before']:.1f} to {trend['after']:.1f} at turn 5, "
-        "no lasting lapse, half-life 5, "
+        "no lasting lapse, "
         f"{cost:.4f} USD (not billed), "
         f"{document['timestamps']['duration_seconds']:.1f} s, "
         f"kept in {document['output_artifacts']['curated']}"
@@ -141,7 +141,7 @@ def test_parallel_runs_on_one_terminal_overwrite_no_line_of_each_other():
     patterns = (
         r"run-\w{26}: emulator\.drift-5-v1:0, scenario career-change, up to 8 turns, seed 7",
         r"turn {3}\d [! ] [ \d.]+ \(form [^()]*\)  .* \d+ in, \d+ out",
-        r"completed: score [\d.]+ of 10 \(8 of 8 judged\), .*, half-life 5, .* s",
+        r"completed: score [\d.]+ of 10 \(8 of 8 judged\), .*, no lasting lapse, .* s",
         r"socratic-runner: half_life is 5, which is 3 under 8\.",
     )
     *shown, last = [line[5:] if line[:4] in tags else line for line in lines]

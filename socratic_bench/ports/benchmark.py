@@ -25,6 +25,8 @@ class MetricInfo(Struct, frozen=True, kw_only=True):
         is_rate: it is a share of cases.
         censored_by: of a time to an event, the path of a value that is true if the event did not
             happen before the end.
+        is_of_run_alone: it describes a single run, and ranks models no better than chance: it is
+            in no figure over several runs.
     """
 
     name: str
@@ -35,6 +37,7 @@ class MetricInfo(Struct, frozen=True, kw_only=True):
     needs_turns: int | None = 1
     is_rate: bool = False
     censored_by: str | None = None
+    is_of_run_alone: bool = False
 
 
 class Sample(Struct, frozen=True, kw_only=True):

@@ -141,6 +141,8 @@ def _rank(n_clusters: int, n_draws: int) -> int:
 
 def _limits(lows: "Array", highs: "Array", rank: int) -> Limits:
     low, high = float(sorted(lows)[rank - 1]), float(sorted(highs)[-rank])
+    if low == high:  # draws that all agree say nothing of other clusters
+        return UNKNOWN
     return Limits(low if isfinite(low) else None, high if isfinite(high) else None)
 
 
@@ -160,14 +162,14 @@ def bootstrap_t(clusters: Clusters, n_draws: int = N_DRAWS) -> Interval | None:
     draw's standard errors (Efron 1981, Canadian Journal of Statistics 9: 139; of clusters: Cameron,
     Gelbach and Miller 2008, Review of Economics and Statistics 90: 414). A draw without scatter,
     whose mean is another, lies infinitely far off: a limit may be infinite. `None` for a single
-    cluster; the same runs have the same limits.
+    cluster, or without scatter; the same runs have the same limits.
 
     Raises `ImportError` without numpy.
     """
     import numpy as np
 
     mean = clustered(clusters)
-    if mean.error is None or len(clusters) < FEWEST:
+    if not mean.error or len(clusters) < FEWEST:
         return None
     sizes = np.array([len(values) for values in clusters], dtype=float)
     sums = np.array([sum(value - mean.mean for value in values) for values in clusters])
@@ -181,8 +183,6 @@ def bootstrap_t(clusters: Clusters, n_draws: int = N_DRAWS) -> Interval | None:
         points = np.where(errors < NO_ERROR, np.where(means, means * inf, 0.0), means / errors)
     ordered = np.sort(np.nan_to_num(points, nan=0.0, posinf=inf, neginf=-inf))
     rank = round((n_draws + 1) * (1 - LEVEL) / 2)
-    if not mean.error:
-        return Interval(mean.mean, mean.mean)
     return Interval(
         mean.mean - float(ordered[-rank]) * mean.error,
         mean.mean - float(ordered[rank - 1]) * mean.error,

@@ -66,7 +66,7 @@ def misnamed(minima: Iterable[Minimum], benchmark: Benchmark) -> Iterator[Proble
     """Minima of metrics that do not exist. Metrics that are known only once items are read pass."""
     if benchmark.parts.has_item_metrics:
         return
-    metrics = {metric.name: metric for metric in benchmark.metrics}
+    metrics = {metric.name: metric for metric in benchmark.metrics if not metric.is_of_run_alone}
     times = [metric.name for metric in metrics.values() if metric.censored_by]
     for gate in minima:
         if gate.metric not in metrics:

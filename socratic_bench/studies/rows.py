@@ -271,7 +271,7 @@ def value_at(document: object, path: str) -> Any:  # noqa: ANN401 -- any value o
 
 def _time(metric: MetricInfo, metrics: Mapping[str, Any]) -> Time | None:
     """`None`: the metric is no time, or it is unknown whether its event happened."""
-    if metric.censored_by is None:
+    if metric.censored_by is None or metric.is_of_run_alone:
         return None
     at, is_censored = (metric_at(path, metrics) for path in (metric.name, metric.censored_by))
     return None if at is None or is_censored is None else Time(at, is_event=not is_censored)

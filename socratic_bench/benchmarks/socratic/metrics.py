@@ -41,7 +41,12 @@ AXES = ("discipline", "help")
 
 
 def _rate(
-    name: str, title: str, *, higher_is_better: bool = True, needs_turns: int | None = 1
+    name: str,
+    title: str,
+    *,
+    higher_is_better: bool = True,
+    needs_turns: int | None = 1,
+    is_of_run_alone: bool = False,
 ) -> MetricInfo:
     return MetricInfo(
         name=name,
@@ -51,6 +56,7 @@ def _rate(
         is_rate=True,
         higher_is_better=higher_is_better,
         needs_turns=needs_turns,
+        is_of_run_alone=is_of_run_alone,
     )
 
 
@@ -92,13 +98,14 @@ METRICS = (
         for event in EVENTS
     ),
     MetricInfo(name="overall_score", title="Mean score of the turns", low=0, high=10),
-    _rate("compliance_rate", "Share of compliant turns"),
+    _rate("compliance_rate", "Share of compliant turns", is_of_run_alone=True),
     MetricInfo(
         name="half_life",
         title="Turns until the first lapse",
         low=0,
         high=None,
         censored_by="half_life_censored",
+        is_of_run_alone=True,
     ),
     *(
         MetricInfo(name=f"mean_{dimension}", title=f"Mean {dimension}", low=0, high=most)
@@ -118,6 +125,7 @@ METRICS = (
         low=-10,
         high=10,
         needs_turns=FEWEST_FOR_A_SLOPE,
+        is_of_run_alone=True,
     ),
     *(
         MetricInfo(
@@ -247,12 +255,10 @@ def _change(stored_trend: Trend | Mapping[str, object] | None) -> Iterator[str]:
 def _half_lives(metrics: Mapping[str, Any]) -> Iterator[str]:
     if metrics["half_life_censored"]:
         yield "no lapse"
-        return
-    if metrics["turns_held_censored"]:
+    elif metrics["turns_held_censored"]:
         yield "no lasting lapse"
     else:
         yield f"turns held {metrics['turns_held']}"
-    yield f"half-life {metrics['half_life']}"
 
 
 def _slope(judged: Judged) -> float | None:

@@ -146,7 +146,7 @@ def _mistakes(request: ComparisonRequest, benchmark: Benchmark | None) -> Iterat
         yield UsageError(["A gate on a limit of an interval needs scipy."], hint=NO_INTERVALS)
     if benchmark is None:
         return
-    names = [metric.name for metric in benchmark.metrics]
+    names = [metric.name for metric in benchmark.metrics if not metric.is_of_run_alone]
     if unknown := [name for name in _metric_names(request, benchmark) if name not in names]:
         yield UsageError(
             [f"{name} is no metric of {benchmark.name}." for name in unknown],

@@ -168,7 +168,8 @@ def _groups_of_axis(
         ]
         for value, rows in ended.items()
     }
-    metrics = {metric.name: metric for metric in result.benchmark.metrics}
+    all_metrics = result.benchmark.metrics
+    metrics = {metric.name: metric for metric in all_metrics if not metric.is_of_run_alone}
     times = [name for name, metric in metrics.items() if metric.censored_by]
     horizons = {
         name: common_horizon(groups)
@@ -260,10 +261,12 @@ def _metric_of_items(name: str) -> MetricInfo:
 
 
 def _figures(row: CellRow, metrics: Sequence[MetricInfo]) -> CellFigures:
-    values = {metric.name: row.metrics.get(metric.name) for metric in metrics if metric.censored_by}
+    of_runs_alone = {metric.name for metric in metrics if metric.is_of_run_alone}
+    known = {name: value for name, value in row.metrics.items() if name not in of_runs_alone}
+    values = {metric.name: known.get(metric.name) for metric in metrics if metric.censored_by}
     return CellFigures(
         row=row,
-        metrics=row.metrics,
+        metrics=known,
         times={
             name: Time(value, is_event=name not in row.censored)
             for name, value in values.items()
