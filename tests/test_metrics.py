@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from socratic_bench import Gate, RunConfig
 from socratic_bench.benchmarks.socratic.benchmark import BENCHMARK
-from socratic_bench.benchmarks.socratic.metrics import summarise
-from socratic_bench.benchmarks.socratic.metrics_document import BeforeFiller
+from socratic_bench.benchmarks.socratic.metrics import headline, summarise
+from socratic_bench.benchmarks.socratic.metrics_document import BOUNDED, BeforeFiller
 from socratic_bench.benchmarks.socratic.student.pressure import KINDS
 from socratic_bench.benchmarks.socratic.trend import Trend
 from socratic_bench.runs.gates import gate_failures, metric_at
@@ -50,6 +50,9 @@ NOTHING: dict[str, Any] = {
     "slope": None,
     "score_by_pressure": dict.fromkeys(("none", *KINDS)),
     "judged_by_pressure": dict.fromkeys(("none", *KINDS), 0),
+    "unjudged_worst": dict.fromkeys(BOUNDED),
+    "unjudged_best": dict.fromkeys(BOUNDED),
+    "unjudged_differ_by": [],
 }
 
 
@@ -103,7 +106,31 @@ def test_the_worked_example():
         "score_by_turn": [8.5, 7.0, 6.5, 5.0, 4.0],
         "score_by_pressure": {**NOTHING["score_by_pressure"], "none": 6.2},
         "judged_by_pressure": {**NOTHING["judged_by_pressure"], "none": 5},
+        "unjudged_worst": {"overall_score": 6.2, "lapse_rate": 0.8, "turns_held": 1},
+        "unjudged_best": {"overall_score": 6.2, "lapse_rate": 0.8, "turns_held": 1},
     }
+
+
+def test_unjudged_turns_bound_the_figures_as_the_worst_and_as_the_best():
+    found = measured(9.0, 9.0, UNJUDGED, 4.0, 4.0, lapse_turns=3)
+
+    assert found["turns_held"] == 3
+    assert found["unjudged_worst"] == {"overall_score": 5.2, "lapse_rate": 0.6, "turns_held": 2}
+    assert found["unjudged_best"] == {"overall_score": 7.2, "lapse_rate": 0.4, "turns_held": 3}
+
+
+def test_unjudged_turns_that_are_unlike_the_judged_ones_are_named():
+    def played(n_unjudged, **measures):
+        outcomes = [*(9.0 for _ in range(20 - n_unjudged)), *(UNJUDGED for _ in range(n_unjudged))]
+        return [
+            replace(each, measures={name: each.index in true for name, true in measures.items()})
+            for each in turns(*outcomes)
+        ]
+
+    advice = played(5, has_advice={15, 16, 17, 18}, has_question={1, 16})
+    assert summarise(CONFIG, advice)["unjudged_differ_by"] == ["has_advice", "late"]
+    assert summarise(CONFIG, played(1, has_advice={19}))["unjudged_differ_by"] == []
+    assert any("has_advice, late" in words for words in headline(summarise(CONFIG, advice)))
 
 
 @pytest.mark.parametrize("outcomes", [(), (UNJUDGED,), (UNJUDGED, None), (None,)])

@@ -121,7 +121,7 @@ def test_a_lapse_too_late_to_last_is_told_and_one_model_is_the_longest_of_none(t
     told = run("report", str(tmp_path / "runs"), "--html", str(path)).document
     first, second = told["sentences"]
     assert first == (
-        f"{DRIFT} keeps asking instead of telling without a lasting lapse in the 8 turns of the "
+        f"{DRIFT} keeps asking instead of telling without a lasting lapse in the 5 turns of the "
         "only run, with no other model to compare it with."
     )
     assert second == (

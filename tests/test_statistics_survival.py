@@ -6,8 +6,20 @@ from math import inf, isnan
 import pytest
 from scipy import integrate, stats
 
-from socratic_bench.statistics.bootstrap import Limits, in_fixed_order, survival_limits
-from socratic_bench.statistics.survival import Time, curve, median, restricted_mean
+from socratic_bench.statistics.bootstrap import (
+    Limits,
+    in_fixed_order,
+    limits_reason,
+    survival_limits,
+)
+from socratic_bench.statistics.intervals import clustered, wilson_interval
+from socratic_bench.statistics.survival import (
+    Time,
+    curve,
+    hazard_interval,
+    median,
+    restricted_mean,
+)
 
 
 def some(seed: int, n_clusters: int, share: float = 0.6) -> list[list[Time]]:
@@ -53,8 +65,8 @@ def test_without_censoring_the_restricted_mean_is_the_mean():
 
 
 def test_a_curve_that_reaches_zero_or_never_falls_has_its_figures():
-    gone = [[Time(2.0, is_event=True)] * 2, [Time(5.0, is_event=True)] * 2]
-    never = [[Time(8.0, is_event=False)] * 2] * 3
+    gone = [[Time(2.0, is_event=True)]] * 3 + [[Time(5.0, is_event=True)]] * 3
+    never = [[Time(8.0, is_event=False)] * 2] * 6
 
     assert curve(flat(gone))[-1].share == 0
     # scipy's log-log band has no limits there, and whoever takes them raw covers nothing.
@@ -75,8 +87,29 @@ def test_a_half_that_many_draws_do_not_reach_has_no_upper_limit():
     assert 3.0 <= found.restricted_mean.low < 5.5 < found.restricted_mean.high <= 8.0
 
 
-def test_one_sample_has_no_limits():
-    assert survival_limits(some(1, 1), 11.0).median == Limits(None, None)
+def test_fewer_than_six_samples_have_no_limits():
+    clusters = some(1, 6)
+
+    assert survival_limits(clusters[:5], 11.0).median == Limits(None, None)
+    assert limits_reason(clusters[:5]) == "too_few_scenarios"
+    assert limits_reason([[Time(8.0, is_event=False)]] * 6) == "no_event"
+    assert limits_reason(clusters) is None
+
+
+@pytest.mark.parametrize(("n_clusters", "n_turns"), [(4, 20), (4, 1), (10, 12)])
+def test_a_rate_of_no_events_leaves_the_same_limits_as_the_time_without_one(n_clusters, n_turns):
+    """With a hazard at the limit as many runs would have no event as the curve's limit says."""
+    rate = hazard_interval([[0.0] * n_turns * 2] * n_clusters, 2 * n_clusters)
+    share = wilson_interval(clustered([[1.0] * 2] * n_clusters))
+
+    assert rate.low == 0
+    assert (1 - rate.high) ** n_turns == pytest.approx(share.low)
+
+
+def test_a_rate_that_is_the_same_everywhere_is_within_its_limits():
+    always_in_the_last_of_six = hazard_interval([[0, 0, 0, 0, 0, 1.0]] * 4, 4)
+
+    assert always_in_the_last_of_six.low < 1 / 6 < always_in_the_last_of_six.high
 
 
 @pytest.mark.parametrize(("seed", "share"), [(1, 0.9), (2, 0.6), (3, 0.3)])

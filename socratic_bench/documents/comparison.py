@@ -20,6 +20,7 @@ from socratic_bench.documents.document import (
 from socratic_bench.documents.dry_run import ExpectedJuror
 from socratic_bench.documents.jury import Agreement
 from socratic_bench.documents.sweep import (
+    LimitsReason,
     Mean,
     MinimumGate,
     NoInterval,
@@ -58,6 +59,10 @@ class TurnScore(Struct, frozen=True, kw_only=True):
     turn: Annotated[Count, doc("index of the turn, from 0")]
     mean: Annotated[float, doc("points, over runs in which the turn was judged")]
     n: Annotated[int, Meta(ge=1, description="runs in which the turn was judged")]
+    low: Annotated[
+        float | None, doc("limit of the 95 % interval, clustered by sample; null without one")
+    ] = None
+    high: Annotated[float | None, doc("null if low is")] = None
 
 
 class SurvivalStep(Struct, frozen=True, kw_only=True):
@@ -131,9 +136,7 @@ class FigureDifference(Struct, frozen=True, kw_only=True):
     """A figure of the first minus that of the second, with a 95 % bootstrap interval."""
 
     value: Annotated[float | None, doc("in the metric's unit; null: one of them does not reach it")]
-    low: Annotated[
-        float | None, doc("null: no limit, one cluster, one without an event, or no extra stats")
-    ]
+    low: Annotated[float | None, doc("null: see no_interval_because, or there is no limit")]
     high: Annotated[float | None, doc("null: as low")]
 
 
@@ -145,6 +148,7 @@ class SurvivalDifference(Struct, frozen=True, kw_only=True):
     median: Annotated[FigureDifference, doc("time by which half have had it")]
     restricted_mean: Annotated[FigureDifference, doc("mean time until it, capped at the horizon")]
     horizon: Annotated[Amount, doc("the longest time up to which both are known")]
+    no_interval_because: LimitsReason = None
 
 
 class ComparedPair(Struct, frozen=True, kw_only=True):

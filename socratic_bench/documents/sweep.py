@@ -173,8 +173,17 @@ class Estimate(Struct, frozen=True, kw_only=True):
     """A figure with its 95 % bootstrap interval over samples."""
 
     value: Annotated[Amount | None, doc("null: too few events to reach it")]
-    low: Annotated[Amount | None, doc("null: no limit, one sample, or no extra stats")] = None
+    low: Annotated[Amount | None, doc("null: see no_interval_because")] = None
     high: Annotated[Amount | None, doc("null: as low, or beyond the longest run")] = None
+
+
+LimitsReason = Annotated[
+    Literal["too_few_scenarios", "no_event", "needs_stats"] | None,
+    doc(
+        "why all limits are null: fewer than six samples, no event, or no extra stats; null: there "
+        "are limits"
+    ),
+]
 
 
 class Survival(Struct, frozen=True, kw_only=True):
@@ -194,6 +203,7 @@ class Survival(Struct, frozen=True, kw_only=True):
             "unit"
         ),
     ]
+    no_interval_because: LimitsReason = None
 
 
 class Hazard(Struct, frozen=True, kw_only=True):

@@ -212,6 +212,7 @@ class Views(Struct, frozen=True, kw_only=True):
     Attributes:
         endurance: path of a metric that is a time, in turns, until the event `breaks`; `endures`
             says what a model does until then.
+        event_turns: path of how many turns that event takes at least.
         axes: two metrics that are drawn against each other.
         said: a turn's key of what the reply answers; `None`: it is in the turn's file alone.
         sample, prompt: what a sample, and its first prompt, is called.
@@ -226,6 +227,7 @@ class Views(Struct, frozen=True, kw_only=True):
     """
 
     endurance: str | None = None
+    event_turns: str | None = None
     endures: str = ""
     breaks: str = ""
     axes: tuple[str, str] | None = None

@@ -20,7 +20,7 @@ from socratic_bench.statistics.intervals import (
     t_interval,
     t_point,
 )
-from socratic_bench.statistics.survival import HALF, ROUNDING, Time
+from socratic_bench.statistics.survival import FEWEST_OF_TIMES, HALF, ROUNDING, Time
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,12 +57,12 @@ def survival_limits(
     and Wu 1988, Journal of the American Statistical Association 83: 231). They are taken as far out
     as Student's point is on the normal distribution, since those of few clusters are too narrow
     (Hesterberg 2015, The American Statistician 69: 371, section 5.3). A draw in which half is not
-    reached has a median beyond all times. `None` for a single cluster, and where no event was seen.
-    The same times have the same limits.
+    reached has a median beyond all times. `None` where `limits_reason` says why. The same times
+    have the same limits.
 
     Raises `ImportError` without numpy.
     """
-    if not _has_limits(clusters):
+    if limits_reason(clusters):
         return SurvivalLimits(UNKNOWN, UNKNOWN)
     medians, means = _figures(clusters, horizon, n_draws)
     rank = _rank(len(clusters), n_draws)
@@ -80,7 +80,7 @@ def survival_difference_limits(
     """
     import numpy as np
 
-    if not (_has_limits(first) and _has_limits(second)):
+    if limits_reason(first) or limits_reason(second):
         return SurvivalLimits(UNKNOWN, UNKNOWN)
     figures = (_figures(clusters, horizon, n_draws) for clusters in (first, second))
     (medians, means), (other_medians, other_means) = figures
@@ -91,8 +91,12 @@ def survival_difference_limits(
     return SurvivalLimits(_limits(lows, highs, rank), _limits(means, means, rank))
 
 
-def _has_limits(clusters: TimeClusters) -> bool:
-    return len(clusters) >= FEWEST and any(time.is_event for times in clusters for time in times)
+def limits_reason(clusters: TimeClusters) -> Literal["too_few_scenarios", "no_event"] | None:
+    """Why times have no limits; `None`: they have."""
+    if len(clusters) < FEWEST_OF_TIMES:
+        return "too_few_scenarios"
+    is_seen = any(time.is_event for times in clusters for time in times)
+    return None if is_seen else "no_event"
 
 
 def _figures(clusters: TimeClusters, horizon: float, n_draws: int) -> tuple["Array", "Array"]:

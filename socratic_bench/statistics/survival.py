@@ -5,10 +5,20 @@ from itertools import pairwise
 from math import exp, fsum, log, sqrt
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from socratic_bench.statistics.intervals import FEWEST, NO_ERROR, Interval, t_point
+from socratic_bench.statistics.intervals import (
+    NO_ERROR,
+    Clusters,
+    Interval,
+    clustered,
+    t_point,
+    wilson_interval,
+)
 
 HALF = 0.5
+# Of fewer clusters, 95 % limits hold the true figure in 73 to 93 % of samples.
+FEWEST_OF_TIMES = 6
 # What is left of a product of fractions that is 1/2 but for rounding counts as 1/2.
 ROUNDING = 1e-12
 
@@ -79,12 +89,29 @@ def errors(clusters: Sequence[Sequence[Time]]) -> tuple[float, ...]:
 def band(step: Step, error: float, n_clusters: int) -> Interval | None:
     """95 % limits of a step on the scale log(-log share), on which they stay between 0 and 1
     (Kalbfleisch and Prentice 2002, The Statistical Analysis of Failure Time Data, section 1.4),
-    with Student's t in place of the normal point. `None` where there are none: for a single
-    cluster, where the curve has come to 0, and where clusters do not differ.
+    with Student's t in place of the normal point. `None` where there are none: of fewer
+    than six clusters, where the curve has come to 0, and where clusters do not differ.
 
     Raises `ImportError` without scipy.
     """
-    if n_clusters < FEWEST or not 0 < step.share < 1 or error < NO_ERROR:
+    if n_clusters < FEWEST_OF_TIMES or not 0 < step.share < 1 or error < NO_ERROR:
         return None
     reach = t_point(n_clusters - 1) * error / (step.share * -log(step.share))
     return Interval(step.share ** exp(reach), step.share ** exp(-reach))
+
+
+def hazard_interval(clusters: Clusters, n_runs: int) -> Interval | None:
+    """Wilson's interval of an event's share of the turns at risk, which are 0 or 1 by cluster.
+
+    Where clusters do not differ, it is that of the share of the `n_runs` runs with the event, told
+    per turn: a rate of 0 leaves the same limits as a curve that has not fallen over these turns.
+    """
+    mean = clustered(clusters)
+    if mean.error != 0.0:
+        return wilson_interval(mean)
+    turns_per_run = mean.n / n_runs
+    limits = wilson_interval(replace(mean, mean=min(1.0, mean.mean * turns_per_run)))
+    if limits is None:
+        return None
+    low, high = (1 - (1 - limit) ** (1 / turns_per_run) for limit in (limits.low, limits.high))
+    return Interval(min(mean.mean, low), max(mean.mean, high))

@@ -1,5 +1,6 @@
 """Figures over runs: means with intervals, differences of pairs, hazards, usage and cost."""
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from math import fsum, isfinite
 from typing import Any
@@ -34,7 +35,7 @@ from socratic_bench.statistics.intervals import (
     t_interval,
     wilson_interval,
 )
-from socratic_bench.statistics.survival import Time
+from socratic_bench.statistics.survival import Time, hazard_interval
 from socratic_bench.types import plural
 
 # Two groups of runs that are less than this share of a metric's range apart are not reported.
@@ -242,6 +243,7 @@ def _hazards(runs: Sequence[RunFigures], event: str, design: Design) -> Hazards:
     ]
     by_turn: dict[int, dict[Hashable, list[float]]] = {}
     by_kind: dict[str, dict[Hashable, list[float]]] = {}
+    runs_by_kind = Counter(kind for _, exposure in exposed for kind in {*exposure.kinds})
     for cluster, exposure in exposed:
         for turn, kind in zip(exposure.turns, exposure.kinds, strict=True):
             is_event = float(exposure.is_event and turn == exposure.turns[-1])
@@ -252,22 +254,26 @@ def _hazards(runs: Sequence[RunFigures], event: str, design: Design) -> Hazards:
         n_events=sum(exposure.is_event for _, exposure in exposed),
         n_clusters=len({cluster for cluster, _ in exposed}),
         by_turn=[
-            TurnHazard(turn=turn, **_hazard([*clusters.values()], design))
+            TurnHazard(turn=turn, **_hazard(clusters.values(), design))
             for turn, clusters in sorted(by_turn.items())
         ],
         by_kind={
-            kind: Hazard(**_hazard([*clusters.values()], design))
+            kind: Hazard(**_hazard(clusters.values(), design, runs_by_kind[kind]))
             for kind, clusters in sorted(by_kind.items())
         },
     )
 
 
-def _hazard(clusters: Clusters, design: Design) -> Mapping[str, Any]:
-    mean = clustered(clusters)
-    interval = wilson_interval(mean) if design.method else None
+def _hazard(
+    clusters: Iterable[Sequence[float]], design: Design, n_runs: int | None = None
+) -> Mapping[str, Any]:
+    """`n_runs` are those whose turns these are; each turn is of a run of its own without it."""
+    values = [*clusters]
+    mean = clustered(values)
+    interval = hazard_interval(values, n_runs or mean.n) if design.method else None
     return {
         "n_at_risk": mean.n,
-        "n_events": int(sum(flatten(clusters))),
+        "n_events": int(sum(flatten(values))),
         "hazard": round(mean.mean, FIGURE_PLACES),
         "low": round(interval.low, FIGURE_PLACES) if interval else None,
         "high": round(interval.high, FIGURE_PLACES) if interval else None,

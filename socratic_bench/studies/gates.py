@@ -16,6 +16,7 @@ from socratic_bench.runs import Plan
 from socratic_bench.settings import Gate
 from socratic_bench.statistics.bootstrap import FEWEST_DRAWN, Method
 from socratic_bench.statistics.intervals import FEWEST
+from socratic_bench.statistics.survival import FEWEST_OF_TIMES
 
 LOW = ".low"
 OF_TIMES = ("median", "restricted_mean")
@@ -128,8 +129,10 @@ class Feasibility(Struct, kw_only=True):
         """The least number of samples; limits of rates and of times do not depend on the method."""
         if not gate.is_of_limit:
             return 1
+        if gate.figure != "mean":
+            return FEWEST_OF_TIMES
         is_rate = metric is not None and metric.is_rate
-        is_drawn = self.method == "bootstrap-t" and gate.figure == "mean" and not is_rate
+        is_drawn = self.method == "bootstrap-t" and not is_rate
         return FEWEST_DRAWN if is_drawn else FEWEST
 
     def _hint(self, gate: Minimum) -> str:
@@ -176,6 +179,8 @@ def _reason(gate: Minimum, mean: Mean | None, times: Survival | None) -> str:
         return "no complete run tells it"
     if gate.is_of_limit and figure.n_clusters < FEWEST:
         return "one sample has no interval"
+    if gate.is_of_limit and figure is times and figure.n_clusters < FEWEST_OF_TIMES:
+        return f"times of fewer than {FEWEST_OF_TIMES} samples have no interval"
     if times is not None and gate.figure != "mean" and not times.n_events:
         return "no run saw the event"
     if gate.is_of_limit:

@@ -12,12 +12,13 @@ from socratic_bench.documents.comparison import (
     SurvivalStep,
 )
 from socratic_bench.documents.document import FIGURE_PLACES, to_places
-from socratic_bench.documents.sweep import Estimate, Survival
+from socratic_bench.documents.sweep import Estimate, LimitsReason, Survival
 from socratic_bench.statistics.bootstrap import (
     UNKNOWN,
     Limits,
     TimeClusters,
     in_fixed_order,
+    limits_reason,
     survival_difference_limits,
     survival_limits,
 )
@@ -69,7 +70,8 @@ def survival_of(clusters: TimeClusters, horizon: float, *, has_limits: bool) -> 
     """
     times: list[Time] = flatten(clusters)
     steps = curve(times)
-    limits = survival_limits(in_fixed_order(clusters), horizon) if has_limits else None
+    reason = _limits_reason(clusters, has_limits=has_limits)
+    limits = None if reason else survival_limits(in_fixed_order(clusters), horizon)
     of_median, of_mean = (limits.median, limits.restricted_mean) if limits else (UNKNOWN, UNKNOWN)
     return Survival(
         n=len(times),
@@ -82,7 +84,14 @@ def survival_of(clusters: TimeClusters, horizon: float, *, has_limits: bool) -> 
             high=to_places(of_mean.high, FIGURE_PLACES),
         ),
         horizon=horizon,
+        no_interval_because=reason,
     )
+
+
+def _limits_reason(*groups: TimeClusters, has_limits: bool) -> LimitsReason:
+    if not has_limits:
+        return "needs_stats"
+    return next((reason for clusters in groups if (reason := limits_reason(clusters))), None)
 
 
 def survival_with_curve(
@@ -134,7 +143,8 @@ def survival_difference(
     first_curve, second_curve = (curve(flatten(side)) for side in sides)
     first_median, second_median = median(first_curve), median(second_curve)
     has_medians = first_median is not None and second_median is not None
-    limits = survival_difference_limits(*sides, horizon) if has_limits else None
+    reason = _limits_reason(*sides, has_limits=has_limits)
+    limits = None if reason else survival_difference_limits(*sides, horizon)
     return SurvivalDifference(
         n=sum(map(len, sides[0])),
         n_clusters=len(clusters),
@@ -147,6 +157,7 @@ def survival_difference(
             limits.restricted_mean if limits else UNKNOWN,
         ),
         horizon=horizon,
+        no_interval_because=reason,
     )
 
 

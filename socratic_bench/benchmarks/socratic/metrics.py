@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from msgspec.structs import asdict
 
 from socratic_bench.benchmarks.socratic.metrics_document import (
+    BOUNDED,
     DIMENSIONS,
     EVENTS,
     PRESSURES,
@@ -26,6 +27,12 @@ from socratic_bench.benchmarks.socratic.trend import (
     trend_of,
 )
 from socratic_bench.benchmarks.socratic.turn import SocraticTurn
+from socratic_bench.benchmarks.socratic.unjudged import (
+    BEST_SCORE,
+    WORST_SCORE,
+    bounds,
+    differences,
+)
 from socratic_bench.concurrency import convert
 from socratic_bench.ports.benchmark import MetricInfo, Metrics
 from socratic_bench.turns import Turn, Verdict
@@ -38,6 +45,7 @@ PLACES = 4
 FEWEST_FOR_A_SLOPE = 2
 
 AXES = ("discipline", "help")
+NO_BOUNDS: dict[str, float | None] = dict.fromkeys(BOUNDED)
 
 
 def _rate(
@@ -137,6 +145,19 @@ METRICS = (
         )
         for kind in PRESSURES
     ),
+    *(
+        MetricInfo(
+            name=f"unjudged_{end}.{name}",
+            title=f"{title} if unjudged turns were the {end}",
+            low=0,
+            high=high,
+            higher_is_better=name != "lapse_rate",
+        )
+        for end in ("worst", "best")
+        for name, title, high in zip(
+            BOUNDED, ("Mean score", "Share of low turns", "Turns held"), (10, 1, None), strict=True
+        )
+    ),
 )
 
 
@@ -154,6 +175,7 @@ def summarise(settings: Settings, turns: Sequence[Turn]) -> Metrics:
     scores = [verdict.overall_score for verdict in verdicts]
     under = [place for place, verdict in judged if _is_under(settings, verdict)]
     n_turns = len(turns) - n_replayed
+    played = [turn for turn in turns if not turn.replayed]
     metrics = SocraticMetrics(
         discipline=mean_of(map(discipline, verdicts)),
         help=mean_of(map(helpfulness, verdicts)),
@@ -174,6 +196,9 @@ def summarise(settings: Settings, turns: Sequence[Turn]) -> Metrics:
             name: mean_of(verdict.scores[name] == 0 for verdict in verdicts) for name in DIMENSIONS
         },
         slope=_slope(judged),
+        unjudged_worst=bounds(settings, played, WORST_SCORE) if judged else NO_BOUNDS,
+        unjudged_best=bounds(settings, played, BEST_SCORE) if judged else NO_BOUNDS,
+        unjudged_differ_by=differences(played) if judged else [],
         score_by_turn=[turn.verdict.overall_score if turn.verdict else None for turn in turns],
         score_by_pressure=_by_pressure(turns, mean_of),
         judged_by_pressure=_by_pressure(turns, len),
@@ -240,7 +265,10 @@ def headline(metrics: Mapping[str, Any]) -> tuple[str, ...]:
         for name, words in beside.items()
         if metrics[name] is not None
     ]
-    return f"score {score:g} of 10", *axes, *_change(metrics["trend"]), *_half_lives(metrics)
+    unlike = metrics.get("unjudged_differ_by")
+    note = [f"unjudged turns are unlike the judged ones ({', '.join(unlike)})"] if unlike else []
+    change = _change(metrics["trend"])
+    return f"score {score:g} of 10", *axes, *change, *_half_lives(metrics), *note
 
 
 def _change(stored_trend: Trend | Mapping[str, object] | None) -> Iterator[str]:

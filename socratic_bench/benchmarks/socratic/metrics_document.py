@@ -28,6 +28,10 @@ TELLING = ("answer_disclosed", "step_done_for_student", "misconception_confirmed
 UNHELPFUL = ("help_withheld", "off_topic")
 EVENTS = (*TELLING, *UNHELPFUL)
 UNPRESSED = "none"
+# Metrics that are told also with all unjudged turns as the worst and as the best ones.
+BOUNDED = ("overall_score", "lapse_rate", "turns_held")
+# The name of the last quarter of the turns, beside those of the heuristics.
+LATE = "late"
 PRESSURES = (UNPRESSED, *KINDS)
 
 UpToThree = Annotated[float, Meta(ge=0, le=3)]
@@ -165,6 +169,23 @@ class SocraticMetrics(Part, frozen=True, kw_only=True):
         Annotated[float, Meta(ge=-10, le=10)] | None,
         doc("points per turn, by least squares; null with fewer than two judged turns"),
     ] = None
+    unjudged_worst: Annotated[
+        dict[str, Annotated[Amount | None, doc("null if no turn was judged")]],
+        keys(BOUNDED),
+        doc("these metrics if each unjudged turn scored 0"),
+    ] = field(default_factory=lambda: dict.fromkeys(BOUNDED))
+    unjudged_best: Annotated[
+        dict[str, Annotated[Amount | None, doc("null if no turn was judged")]],
+        keys(BOUNDED),
+        doc("these metrics if each unjudged turn scored 10"),
+    ] = field(default_factory=lambda: dict.fromkeys(BOUNDED))
+    unjudged_differ_by: Annotated[
+        list[str],
+        doc(
+            "heuristics by which unjudged turns are unlike the judged ones (Fisher's test, p at "
+            "most .01), and late if they lie in the last quarter: then the metrics may be biased"
+        ),
+    ] = field(default_factory=list)
     score_by_turn: Annotated[
         list[UpToTen | None] | None,
         doc("score of each turn; null if unjudged or replayed"),
@@ -254,6 +275,7 @@ VIEWS = Views(
     endurance="turns_held",
     endures="keeps asking instead of telling",
     breaks="lasting lapse",
+    event_turns="thresholds.lapse_turns",
     axes=("discipline", "help"),
     said="student",
     threshold="thresholds.half_life",

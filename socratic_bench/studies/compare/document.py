@@ -1,8 +1,7 @@
 """The document of a comparison: contenders and pairs, and what readers should know about them."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from math import fsum
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -14,15 +13,17 @@ from socratic_bench.documents.comparison import (
     FailedContender,
     TurnScore,
 )
-from socratic_bench.documents.document import FIGURE_PLACES, ErrorEntry
+from socratic_bench.documents.document import FIGURE_PLACES, ErrorEntry, to_places
 from socratic_bench.documents.sweep import MinimumGate, PairedDifference, PrimaryMetric
 from socratic_bench.errors import Problem
 from socratic_bench.ports.benchmark import Benchmark, MetricInfo
+from socratic_bench.statistics.intervals import Clusters, clustered
 from socratic_bench.studies.figures import (
     Design,
     danger,
     difference_of,
     differences_by_cluster,
+    interval_of,
     mean_of,
     primary_metric,
     rank,
@@ -157,7 +158,7 @@ def _contender(group: Group, comparison: Comparison, horizons: Mapping[str, floa
             cell.row.model == group.model and cell.source in sources for cell in comparison.failed
         ),
         metrics={metric.name: mean_of(group.runs, metric, design) for metric in comparison.metrics},
-        score_by_turn=_score_by_turn(group),
+        score_by_turn=_score_by_turn(group, design),
         survival={
             name: survival_with_curve(clusters, horizons[name], has_limits=comparison.has_limits)
             for name, clusters in times.items()
@@ -166,16 +167,25 @@ def _contender(group: Group, comparison: Comparison, horizons: Mapping[str, floa
     )
 
 
-def _score_by_turn(group: Group) -> list[TurnScore]:
-    by_turn: dict[int, list[float]] = defaultdict(list)
+def _score_by_turn(group: Group, design: Design) -> list[TurnScore]:
+    by_turn: dict[int, dict[Hashable, list[float]]] = {}
     for run in group.runs:
         for turn in run.turns:
             if turn.score is not None:
-                by_turn[turn.turn].append(turn.score)
-    return [
-        TurnScore(turn=turn, mean=round(fsum(scores) / len(scores), FIGURE_PLACES), n=len(scores))
-        for turn, scores in sorted(by_turn.items())
-    ]
+                clusters = by_turn.setdefault(turn.turn, {})
+                clusters.setdefault(design.cluster(run), []).append(turn.score)
+    return [_turn_score(turn, [*by_turn[turn].values()], design) for turn in sorted(by_turn)]
+
+
+def _turn_score(turn: int, clusters: Clusters, design: Design) -> TurnScore:
+    mean, interval = clustered(clusters), interval_of(None, clusters, design.method)
+    return TurnScore(
+        turn=turn,
+        mean=round(mean.mean, FIGURE_PLACES),
+        n=mean.n,
+        low=to_places(interval.low if interval else None, FIGURE_PLACES),
+        high=to_places(interval.high if interval else None, FIGURE_PLACES),
+    )
 
 
 def _pairings(

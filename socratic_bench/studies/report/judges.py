@@ -2,11 +2,13 @@
 labels.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from math import inf
 
 from socratic_bench.documents.calibration import CorrectedFigures, Estimated, ThreeWays
 from socratic_bench.ports.benchmark import MetricInfo
 from socratic_bench.statistics.agreement import absolute_error, is_available, ordinal_alpha
+from socratic_bench.statistics.intervals import Jackknifed, jackknifed
 from socratic_bench.studies.report.breakdown import spaced
 from socratic_bench.studies.report.charts import intervals
 from socratic_bench.studies.report.leaderboard import chart_point, interval_text
@@ -39,7 +41,7 @@ def jury(study: Study) -> Section | None:
         name="jury",
         title="Jury",
         paragraphs=[f"{len(jurors)} jurors scored the same {len(turns):,} turns."],
-        figures=[_leans(study, jurors, turns), _agreement(jurors, [turn for _, turn in turns])],
+        figures=[_leans(study, jurors, turns), _agreement(study, jurors, turns)],
     )
 
 
@@ -98,19 +100,40 @@ def _verdict_rate(juror: str, turns: Sequence[TurnRow]) -> str:
     )
 
 
-def _agreement(jurors: Sequence[str], turns: Sequence[TurnRow]) -> Figure:
-    names = [*dict.fromkeys(name for turn in turns for name in turn.scores)]
+def _agreement(
+    study: Study, jurors: Sequence[str], turns: Sequence[tuple[RunRow, TurnRow]]
+) -> Figure:
     rows = []
-    for name in (*names, WHOLE):
-        ratings = [[_rating(turn, juror, name) for turn in turns] for juror in jurors]
-        alpha = ordinal_alpha(ratings) if is_available() else None
-        rows.append([spaced(name), number(alpha), number(absolute_error(ratings))])
+    for name in (*dict.fromkeys(name for _, turn in turns for name in turn.scores), WHOLE):
+        clusters: dict[Hashable, list[list[float | None]]] = {}
+        for run, turn in turns:
+            ratings = [_rating(turn, juror, name) for juror in jurors]
+            clusters.setdefault(study.cluster_of(run), []).append(ratings)
+        units = [*clusters.values()]
+        alpha = jackknifed(units, _alpha) if is_available() else None
+        distance = jackknifed(units, _distance)
+        rows.append([spaced(name), _jackknifed_text(alpha, 1), _jackknifed_text(distance)])
     titles = ("Krippendorff's alpha, ordinal", "Mean distance of two jurors, points")
     return Figure(
-        caption="Agreement: 1 is full, 0 that of chance",
+        caption="Agreement with 95 % intervals: 1 is full, 0 that of chance",
         columns=columns(words("Score"), *titles),
         rows=rows,
     )
+
+
+def _alpha(units: Sequence[Sequence[float | None]]) -> float | None:
+    return ordinal_alpha([*zip(*units, strict=True)])
+
+
+def _distance(units: Sequence[Sequence[float | None]]) -> float | None:
+    return absolute_error([*zip(*units, strict=True)])
+
+
+def _jackknifed_text(figure: Jackknifed | None, most: float = inf) -> str:
+    """The figure with its interval, which one sample does not have, nor samples that are alike."""
+    interval = figure.interval(0 if most == inf else -1, most) if figure and figure.error else None
+    text = number(figure.value if figure else None)
+    return f"{text} ({between(interval.low, interval.high, 2)})" if interval else text
 
 
 def _rating(turn: TurnRow, juror: str, name: str) -> float | None:

@@ -25,7 +25,13 @@ from socratic_bench.studies.report.parts import (
     percent,
     usd,
 )
-from socratic_bench.studies.report.study import Endurance, Study, endurances, time_of
+from socratic_bench.studies.report.study import (
+    Endurance,
+    Study,
+    endurances,
+    short_runs_note,
+    time_of,
+)
 from socratic_bench.studies.report.trajectories import by_turn, single_and_many, survival
 from socratic_bench.studies.rows import RunRow
 
@@ -186,6 +192,8 @@ def _notices(study: Study) -> Iterator[str]:
     for path, values in differing_conditions(study.groups).items():
         unpriced = (f"{', '.join(map(str, models))} for {name}" for name, models in values.items())
         yield f"The models were not played alike: {path} is {'; '.join(unpriced)}."
+    if note := short_runs_note(study):
+        yield note
     for model in study.ranked:
         yield from danger(model, study.primary.title.lower(), study.whole(model).two_groups)
     coverage = [run.at("judge.coverage") for run in study.rows.runs]

@@ -27,6 +27,8 @@ from socratic_bench.studies.figures import (
 from socratic_bench.studies.groups import Group, design_of, pair_runs
 from socratic_bench.studies.report.rows import Rows
 from socratic_bench.studies.rows import RunRow, TurnRow
+from socratic_bench.studies.times import common_horizon, times_by_cluster
+from socratic_bench.types import plural
 
 METHOD: Method = "t"
 # More panels in one chart tell nobody anything, and colours and shapes would come twice.
@@ -64,7 +66,7 @@ class Study:
         self.metrics = {metric.name: metric for metric in rows.benchmark.metrics}
         self.ordering = self.metrics[self.views.endurance or rows.benchmark.primary_metric]
         self.primary = self.metrics[rows.benchmark.primary_metric]
-        self._design = design_of(rows.runs, METHOD)
+        self.design = design_of(rows.runs, METHOD)
 
     @property
     def panel_models(self) -> list[str]:
@@ -122,7 +124,7 @@ class Study:
 
     def whole(self, model: str) -> Mean:
         """The primary metric of a model's runs, as `compare` computes it."""
-        return mean_of(self.rows.of(model), self.primary, self._design)
+        return mean_of(self.rows.of(model), self.primary, self.design)
 
     def over_turns(
         self, runs: Iterable[RunRow], value: Callable[[TurnRow], float | None], metric: MetricInfo
@@ -143,13 +145,13 @@ class Study:
 
     def cluster_of(self, run: RunRow) -> Hashable:
         """The cluster of a run: its sample, or its prompt if all have one sample."""
-        return self._design.cluster(run)
+        return self.design.cluster(run)
 
     def p_values(self, metric: str) -> Mapping[tuple[str, str], float]:
         """p-values of the difference between each two models, over paired runs."""
         p_by_pair = {}
         for group, other in combinations(self.groups, 2):
-            pairing = pair_runs(group, other, self._design)
+            pairing = pair_runs(group, other, self.design)
             clusters = differences_by_cluster(pairing.pairs, metric)
             if clusters:
                 p = sign_flip_p(subset_means([fmean(values) for values in clusters]))
@@ -192,6 +194,21 @@ class Endurance(Struct, frozen=True, kw_only=True):
     without: Estimate
 
 
+def short_runs_note(study: Study) -> str | None:
+    """A note on runs that are too short to show an event that begins in their second half."""
+    path = study.views.event_turns
+    turns = [(run.n_turns, run.at(path) or 0) for run in study.rows.runs] if path else []
+    short = [(n, least) for n, least in turns if n < 2 * least]
+    if not short:
+        return None
+    n, least = min(short)
+    return (
+        f"{plural(len(short), 'run')} of {n} turns or so are short: a {study.views.breaks} takes "
+        f"{least} turns in a row, so none that begins after turn {max(0, n - least)} can be seen. "
+        f"Play at least {2 * least}."
+    )
+
+
 def score_metric(study: Study) -> MetricInfo:
     """A turn's score as a metric: with the bounds of the primary metric if all scores are within
     them, otherwise without bounds.
@@ -204,31 +221,28 @@ def score_metric(study: Study) -> MetricInfo:
 
 
 def endurances(study: Study) -> Mapping[str, Endurance]:
-    """Times until the event by model, at one horizon: the longest that every model reaches."""
+    """Times until the event by model, at the horizon that sweeps and comparisons have; empty if
+    nothing is known of any turn.
+    """
     metric = study.ordering
     if metric.censored_by is None:
         return {}
-    clusters = {model: _clusters(study, runs, metric) for model, runs in study.runs.items()}
+    clusters = {
+        model: times_by_cluster(runs, metric.name, study.design)
+        for model, runs in study.runs.items()
+    }
     known_clusters = {
         model: model_clusters for model, model_clusters in clusters.items() if model_clusters
     }
     if not known_clusters:
         return {}
-    longest = [max(run.n_turns for run in study.runs[model]) for model in known_clusters]
-    horizon = float(max(1, min(longest)))
+    horizon = common_horizon(known_clusters.values())
+    if not horizon:
+        return {}
     return {
         model: _endurance(study, study.runs[model], model_clusters, metric, horizon)
         for model, model_clusters in known_clusters.items()
     }
-
-
-def _clusters(study: Study, runs: Sequence[RunRow], metric: MetricInfo) -> list[list[Time]]:
-    times_by_cluster: dict[Hashable, list[Time]] = defaultdict(list)
-    for run in runs:
-        time = time_of(run, metric)
-        if time is not None:
-            times_by_cluster[study.cluster_of(run)].append(time)
-    return [*times_by_cluster.values()]
 
 
 def _endurance(
