@@ -324,6 +324,7 @@ id = "b"
             ("models = ['x'" + ", 'x'" * 1000 + "]", "models: 1001 are given; at most 1000"),
             ("turns = ", "not valid TOML: "),
             (b"turns = 3 # \xff", "not UTF-8 text (line 1)."),
+            (".".join("a" * 100) + " = 1", "a name of more than 20 parts (line 1)."),
             ("#" * MAX_TEXT_BYTES + "##", "it cannot be read: it has more than 1000000 bytes."),
         ],
     )

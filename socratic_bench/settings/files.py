@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import stat
 import tomllib
 from pathlib import Path
@@ -85,6 +86,16 @@ def read_open(descriptor: int, bound: int) -> bytes:
     return b"".join(pieces)
 
 
+# The parser's time grows with the square of a name's parts. No file that is read here needs more.
+MOST_PARTS = 20
+_PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
+_DEEP_NAME = re.compile(
+    r"(?:^[ \t]*+(?:\[{1,2}+[ \t]*+)?+|[{,][ \t]*+)"
+    rf"{_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{MOST_PARTS}}}",
+    re.MULTILINE,
+)
+
+
 class UnreadableTomlError(ValueError):
     """The file is no TOML; the message says why, and mostly in which line."""
 
@@ -92,6 +103,9 @@ class UnreadableTomlError(ValueError):
 def parse_toml(content: bytes) -> dict[str, object]:
     """The table in a TOML file. Raises `UnreadableTomlError`."""
     text = _decode(content)
+    if deep := _DEEP_NAME.search(text):
+        line = text.count("\n", 0, deep.start()) + 1
+        raise UnreadableTomlError(f"a name of more than {MOST_PARTS} parts (line {line})")
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:

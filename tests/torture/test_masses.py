@@ -25,7 +25,6 @@ TURN = {"student": "Hello", "tutor": "Why?"}
 # Written where they are read: most of those who import this look for other tests.
 CROWDED = {
     "transcript": ("--transcript", lambda: json.dumps({"turns": [TURN], **keys(MANY)})),
-    "its turn": ("--transcript", lambda: json.dumps({"turns": [{**TURN, **keys(MANY)}]})),
     "its turns": ("--transcript", lambda: json.dumps({"turns": [0] * MANY})),
     "prices": ("--prices", lambda: json.dumps({"models": keys(MANY)})),
     "scenario": ("--scenario-file", lambda: table(MANY)),
