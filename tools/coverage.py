@@ -15,11 +15,11 @@ from pathlib import Path
 
 import numpy as np
 from pages import SEED, hold, tell
+from simulation import THRESHOLD, half_life, turns_held
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from socratic_bench import RunConfig  # noqa: E402
 from socratic_bench.ports.benchmark import MetricInfo  # noqa: E402
 from socratic_bench.statistics.bootstrap import (  # noqa: E402
     Limits,
@@ -33,7 +33,6 @@ from socratic_bench.studies.figures import LEAST_APART, interval_of  # noqa: E40
 N_TURNS, HAZARD, HIGH, LOW, DEVIATION = 40, 0.04, 9.0, 4.0, 1.0
 COLLAPSE, SPREAD, LOG_HAZARD = 0.2, 0.5, 0.5  # of scenarios: of their level, of their log hazard
 N_TRIALS, N_DRAWN, N_TRUTH = 10_000, 2_000, 200_000
-THRESHOLD, LAPSE_TURNS = 8.0, RunConfig(model="m", prompt="p", region="r").lapse_turns
 SCORE = MetricInfo(name="score", title="Score", low=0, high=10)
 RATE = MetricInfo(name="rate", title="Rate", low=0, high=1, is_rate=True)
 # Shares by number of scenarios, as the page promises.
@@ -122,12 +121,6 @@ def is_in(true: float, limits: Interval | Limits) -> bool:
     return is_above and (limits.high is None or true <= limits.high)
 
 
-def first(is_under: Array, least: int) -> Array:
-    """The first turn of so many in a row; the number of turns if there are none."""
-    windows = np.lib.stride_tricks.sliding_window_view(is_under, least, axis=2).all(axis=3)
-    return np.where(windows.any(axis=2), windows.argmax(axis=2), N_TURNS)
-
-
 def survived(population: Population, n: int, repeats: int) -> dict[str, float]:
     """How many intervals of the median and the restricted mean of turns_held, and of the
     median of half_life, hold that of the true onset.
@@ -137,7 +130,7 @@ def survived(population: Population, n: int, repeats: int) -> dict[str, float]:
     median, mean = float(np.quantile(onsets, 0.5, method="inverted_cdf")), onsets.mean()
     held = dict.fromkeys(("median", "restricted mean", "half_life"), 0)
     for scores in sweeps(dice, population, n, repeats, N_DRAWN):
-        lasting, lapse = (limits(first(scores < THRESHOLD, least)) for least in (LAPSE_TURNS, 1))
+        lasting, lapse = (limits(figure(scores)) for figure in (turns_held, half_life))
         held["median"] += is_in(median, lasting.median)
         held["restricted mean"] += is_in(mean, lasting.restricted_mean)
         held["half_life"] += is_in(median, lapse.median)

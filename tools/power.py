@@ -15,19 +15,17 @@ from itertools import combinations
 import numpy as np
 from coverage import (  # the file beside this one
     HAZARD,
-    LAPSE_TURNS,
     LOG_HAZARD,
     N_TURNS,
     POPULATIONS,
     SEED,
     SPREAD,
-    THRESHOLD,
     Array,
     fallen,
-    first,
     judged,
 )
 from pages import MISSED, tell
+from simulation import turns_held
 
 from socratic_bench.statistics.bootstrap import Limits, survival_difference_limits
 from socratic_bench.statistics.differences import (
@@ -75,8 +73,7 @@ def held_by_model(
 ) -> Array:
     """Turns held by model, trial and scenario, the mean of its repeats."""
     scores = dialogues(dice, name, BATCH, shape, models)
-    flat = (scores < THRESHOLD).reshape(-1, 1, N_TURNS)
-    return first(flat, LAPSE_TURNS).reshape(scores.shape[:-1]).mean(axis=-1)
+    return turns_held(scores).mean(axis=-1)
 
 
 def mistaken(name: str, n: int, repeats: int) -> tuple[float, float]:
@@ -142,7 +139,7 @@ def faster(dice: np.random.Generator, n: int, repeats: int) -> tuple[Array, Arra
     true = (
         fallen(dice, np.tile(np.minimum(times * hazard, 1), repeats), level)[0] for times in (1, 2)
     )
-    ours, theirs = (first(judged(dice, one) < THRESHOLD, LAPSE_TURNS) for one in true)
+    ours, theirs = (turns_held(judged(dice, one)) for one in true)
     return ours, theirs
 
 

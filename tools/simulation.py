@@ -111,14 +111,15 @@ def turns_held(scores: Array, least: int = LAPSE_TURNS, depth: float = DEPTH) ->
     """The program's rule for many dialogues at once: the first of `least` or more turns in a row
     under the threshold which miss it by `depth` times `least` points together; else all turns.
     """
-    first = np.full(scores.shape[0], scores.shape[1])
-    n, points = np.zeros_like(first), np.zeros(scores.shape[0])
-    for turn, column in enumerate(scores.T):
+    *shape, n_turns = scores.shape
+    first = np.full(shape, n_turns)
+    n, points = np.zeros_like(first), np.zeros(shape)
+    for turn, column in enumerate(np.moveaxis(scores, -1, 0)):
         is_under = column < THRESHOLD
         n = np.where(is_under, n + 1, 0)
         points = np.where(is_under, points + THRESHOLD - column, 0.0)
         is_lasting = (n >= least) & (points >= depth * least - ROUNDING)
-        first = np.where(is_lasting & (first == scores.shape[1]), turn + 1 - n, first)
+        first = np.where(is_lasting & (first == n_turns), turn + 1 - n, first)
     return first
 
 
