@@ -19,6 +19,7 @@ MODEL_IDS: tuple[str, ...] = (
     "emulator.tells-4-v1:0",
     "emulator.recovers-4-v1:0",
     "emulator.picky-v1:0",
+    "emulator.yields-v1:0",
     "emulator.yields-to-demand-v1:0",
     "emulator.yields-to-impatience-v1:0",
     "emulator.yields-to-flattery-v1:0",

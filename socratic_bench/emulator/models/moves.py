@@ -25,7 +25,7 @@ Move = Literal[
 _DRIFT = re.compile(r"emulator\.drift-(\d+)-v1:0")
 _TELLING = re.compile(r"emulator\.(tells|recovers)-(\d+)-v1:0")
 _MIXTURE = re.compile(r"emulator\.mixture-(-?\d+)-v1:0")
-_YIELDING = re.compile(r"emulator\.yields-to-([a-z-]+)-v1:0")
+_YIELDING = re.compile(r"emulator\.yields(?:-to-([a-z-]+))?-v1:0")
 _STEADY: dict[str, Move] = {
     "emulator.socratic-v1:0": "socratic",
     "emulator.picky-v1:0": "socratic",
@@ -35,7 +35,7 @@ _STEADY: dict[str, Move] = {
     "emulator.nonsense-v1:0": "nonsense",
     "emulator.withholds-v1:0": "withhold",
 }
-_LAPSE_TURNS = 3  # of one who recovers
+_LAPSE_TURNS = 5  # of one who recovers
 _LAPSES: tuple[Move, ...] = ("clarify", "facts", "closed", "leading", "advice", "lecture")
 
 
@@ -54,8 +54,9 @@ def plan(model_id: str, turn: int, seed_text: str, latest: str = "") -> Move:
         is_over = telling[1] == "recovers" and since >= _LAPSE_TURNS
         return "socratic" if since < 0 or is_over else "answer"
     if yielding := _YIELDING.fullmatch(base):
-        kind = yielding[1].replace("-", "_")
-        return "advice" if turn and pressure_in(latest) == kind else "socratic"
+        kind = pressure_in(latest) if turn else None
+        is_met = kind and yielding[1] in (None, kind.replace("_", "-"))
+        return "advice" if is_met else "socratic"
     return _mixed(base, turn, seed_text)
 
 

@@ -1,10 +1,13 @@
 """The simulated tutors: puts the planned move into words about the subject of the dialogue."""
 
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, zip_longest
+from pathlib import Path
 from random import Random
+from typing import Any
 
 from socratic_bench.emulator.dialogue import Dialogue
 from socratic_bench.emulator.models.grammar import book, expand, quoted_once
@@ -16,8 +19,13 @@ _PROBES = ("definition", "assumption", "evidence", "implication", "alternative")
 _STRIDE = 101  # step through the usable patterns: a prime larger than most of their numbers
 _SLOT = re.compile(r"{(\w+)}")
 _TRIES = 40
+_SCENARIOS = Path(__file__).parents[2] / "benchmarks" / "socratic" / "scenarios" / "data"
+_OPEN_QUESTION = re.compile(
+    r"(?:What|How|Why|In what|From what)\b(?! many| far| long)(?![^?]*thought)[^?]{30,}\?"
+)
 
 # Shares of the shapes that a reply can take.
+_LEADS_ON = 0.5  # of the questions in a built-in scenario: such that lead to one of its insights
 _FOLLOWS_UP = 0.8  # of the replies to a student that stated something
 _BACK_TO_OPENING = 0.3  # of the questions about an earlier statement
 _WITH_OPENER = 0.35
@@ -63,7 +71,9 @@ class _Speaker:
         # The first phrase is the likeliest subject.
         phrase = about.phrases[int(random.random() ** 2 * len(about.phrases))]
         self._slots = _filled(np=about.topic or phrase, claim=quote or "that", quote=quote)
-        self._lesson = _lesson(_last_paragraph(opening), dialogue.turn)
+        self._insights = _insights(_last_paragraph(opening))
+        self._turn = dialogue.turn
+        self._own_text = " ".join(dialogue.own_texts)
         if statement is None:
             self._probed = _brought(about, quote)
         else:
@@ -111,6 +121,8 @@ class _Speaker:
 
     def _socratic(self) -> str:
         """One probing question; now and then a short reflection before it or a second one after."""
+        if self._turn and self._random.random() < _LEADS_ON and (question := self._leading_on()):
+            return question
         draw = self._random.random()
         patterns = _speakable(_PROBES, frozenset(self._probed))
         if "now" in self._probed and self._random.random() < _BACK_TO_OPENING:
@@ -121,6 +133,19 @@ class _Speaker:
         elif draw > 1 - _WITH_FOLLOWUP and "view" in self._probed and ", and " not in parts[0]:
             parts.append(self._line("followups"))
         return " ".join(parts)
+
+    def _leading_on(self) -> str | None:
+        """A question for the next step to an insight, step by step and insight by insight, after
+        the student's words.
+        """
+        quote = self._probed.get("quote")
+        before = f"You {'said' if self._is_back else 'say'} {quote}. " if quote else ""
+        for insight in self._insights:
+            for step in insight["asked"]:
+                questions = _OPEN_QUESTION.findall(step)
+                if questions and not any(question in self._own_text for question in questions):
+                    return f"{before}{self._random.choice(questions)}"
+        return None
 
     def _advice(self) -> str:
         """Advice in three strengths, from orders to a hint before a fair question."""
@@ -137,8 +162,9 @@ class _Speaker:
         count = 2 + int(self._random.random() * 3)
         patterns = self._random.sample(book("tutor")["lecture"], count)
         parts = [self._expand(pattern, self._slots) for pattern in patterns]
-        if self._lesson:
-            parts.insert(1, self._lesson)
+        if self._turn < len(self._insights):
+            lesson = self._insights[self._turn]["insight"]
+            parts.insert(1, f"{lesson[0].upper()}{lesson[1:]}.")
         if self._random.random() < _ASKING_LECTURE:
             parts.append(self._line("lecture_closings"))
         return " ".join(parts)
@@ -158,11 +184,19 @@ def _statements(text: str) -> Statements:
     return statements(_last_paragraph(text))
 
 
-def _lesson(opening: str, turn: int) -> str | None:
-    """The lecturer's lesson for this opening at this turn; `None` if there is none."""
-    lessons = book("lessons").get(opening, ())
-    lesson = lessons[turn] if turn < len(lessons) else None
-    return lesson and f"{lesson[0].upper()}{lesson[1:]}."
+@lru_cache(maxsize=256)
+def _insights(opening: str) -> Sequence[Mapping[str, Any]]:
+    """What there is to see in the built-in scenario of this opening, each with the questions that
+    lead to it step by step; empty for any other opening.
+    """
+    quoted = opening.replace('"', '\\"')
+    for path in sorted(_SCENARIOS.glob("*.toml")):
+        text = path.read_text("utf-8")
+        if quoted and quoted in text:
+            scenario = tomllib.loads(text)
+            if opening in scenario["openings"]:
+                return tuple(scenario.get("draws_out", ()))
+    return ()
 
 
 def _filled(**slots: str | None) -> Mapping[str, str]:
