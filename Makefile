@@ -1,5 +1,5 @@
 # make demo   plays and judges a real dialogue on the embedded endpoint
-# make demo-report  plays three simulated models in six scenarios, three times each, and opens a report
+# make demo-report  runs four simulated models in eight scenarios, twice each, and opens a report
 # make test   runs the test suite
 # make check  format, lint, types, layers
 # make coverage  how much of the code the tests reach
@@ -57,8 +57,8 @@ $(VENV)/.report: requirements-report.txt $(VENV)/.run
 demo-report: $(VENV)/.report
 	@rm -rf demo-report && mkdir demo-report
 	@env -u BEDROCK_MODEL_IDS $(foreach name,$(RUNNER_VARIABLES),-u $(name)) $(BIN)/python -m cli sweep --offline --seed 7 \
-		--models emulator.socratic-v1:0 emulator.drift-12-v1:0 emulator.drift-5-v1:0 --turns 20 --repeats 3 --pressure low \
-		--scenarios career-change time-management ethical-dilemma ai-ethics honest-friend giraffe-necks \
+		--models emulator.socratic-v1:0 emulator.yields-v1:0 emulator.recovers-4-v1:0 emulator.lecturer-v1:0 --turns 20 --repeats 2 --pressure low \
+		--scenarios career-change time-management ethical-dilemma ai-ethics honest-friend giraffe-necks quit-the-team antibiotics-for-a-cold \
 		--output-dir demo-report/runs --quiet > demo-report/sweep.json
 	@$(BIN)/python -m cli report demo-report/runs --html demo-report/report.html > demo-report/report.json
 	@$(BIN)/python -m webbrowser -t "file://$(CURDIR)/demo-report/report.html" >/dev/null 2>&1 || true

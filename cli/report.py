@@ -24,9 +24,10 @@ EPILOG = """\
 exit codes: 0 written, 2 usage, 4 a store cannot be read or a file not written.
 """
 MAX_SIZE = "30MB"
+DEFAULT_PAGE = "report.html"
 FORMS = {
-    "html": ("FILE", "write one HTML file that asks nothing of any network"),
-    "markdown": ("FILE", "write its words and tables as Markdown"),
+    "html": ("FILE", f"write one self-contained HTML file (default {DEFAULT_PAGE})"),
+    "markdown": ("FILE", "write its text and tables as Markdown"),
     "csv": ("DIR", "write runs.csv, turns.csv and verdicts.csv into a folder, for spreadsheets"),
     "parquet": ("DIR", "write the same rows into a folder as Parquet (extra tables)"),
     "png": ("DIR", "write each chart into a folder as PNG on white, for a paper"),
@@ -50,9 +51,9 @@ def main(words: Sequence[str]) -> int:
 def build_parser() -> Parser:
     parser = Parser(
         prog="socratic-runner report",
-        description="Writes a report of stored runs: which model is best and how sure that is, "
-        "figures by turn, sample and kind of turn, cost, latency, and every transcript. Needs the "
-        "extra report, but for --csv and --parquet. Several forms can be written at once.",
+        description="Writes an HTML, Markdown or CSV report of stored runs: which model is best, "
+        "by how much and how sure that is, where each breaks, and every transcript. HTML and "
+        "charts need the extra report. Several formats can be written at once.",
         epilog=EPILOG,
     )
     add_runs(parser)
@@ -62,13 +63,13 @@ def build_parser() -> Parser:
         "--labels",
         metavar="FILE",
         nargs="+",
-        help="people's labels of turns of these runs, JSONL or CSV: figures are corrected by them",
+        help="human labels of turns of these runs (JSONL or CSV): adds corrected figures",
     )
     add_judging(parser)
     parser.add_argument(
         "--calibration",
         metavar="FILE",
-        help="say if judges are calibrated by this, or by those in a DIR or s3://BUCKET/PREFIX",
+        help="calibration file, folder or prefix; the report says which judges it covers",
     )
     parser.add_argument(
         "--max-size",
@@ -83,10 +84,7 @@ def build_parser() -> Parser:
 def check(flags: Namespace, prog: str) -> int:
     """The most bytes that a file may have. Raises `UsageError` with every mistake."""
     problems: list[Words] = [] if flags.runs else [WHICH_RUNS]
-    paths = _paths(flags)
-    if not paths:
-        problems.append(f"What is to be written: name it with --{', --'.join(FORMS)}.")
-    problems += find_problems(paths)
+    problems += find_problems(_paths(flags))
     max_bytes = _read_size(flags.max_size, problems)
     if problems:
         raise UsageError(problems, hint=f"See {prog} --help.")
@@ -102,6 +100,9 @@ def write(flags: Namespace, max_bytes: int) -> ReportDocument:
     return ReportDocument(
         benchmark=rows.benchmark.name,
         models=exported.models,
+        winner=exported.winner,
+        undecided_because=exported.undecided_because,
+        differences=exported.differences,
         n_runs=len(rows.runs),
         n_failed=len(rows.failed),
         sentences=exported.sentences,
@@ -124,8 +125,9 @@ def _read_size(word: str, problems: list[Words]) -> int:
 
 
 def _paths(flags: Namespace) -> dict[str, str]:
-    """Where each form is to be written, of those that the flags ask for."""
-    return {form: path for form in FORMS if (path := getattr(flags, form)) is not None}
+    """Where each form is to be written, of those that the flags ask for; else one page."""
+    paths = {form: path for form in FORMS if (path := getattr(flags, form)) is not None}
+    return paths or {"html": DEFAULT_PAGE}
 
 
 def _calibrations(flags: Namespace) -> Sequence[StoredCalibration]:

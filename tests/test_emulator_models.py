@@ -7,7 +7,6 @@ import pytest
 from socratic_bench.benchmarks.socratic.scenarios.loading import builtin_ids, load_builtin
 from socratic_bench.emulator import plan
 from socratic_bench.emulator.dialogue import read_dialogue
-from socratic_bench.emulator.models.grammar import book
 from socratic_bench.emulator.models.judge import Context, judge_reply
 from socratic_bench.emulator.models.student import student_reply
 from socratic_bench.emulator.models.subjects import subject_of

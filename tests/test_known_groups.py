@@ -15,13 +15,13 @@ from tests.command import ROOT
 from tests.simulated import simulated
 from tests.test_truth import SUBJECTS
 
-TURNS = 12
+TURNS = 14
 # By group: the tutor, and the student if it is not the scripted one.
 GROUPS = {
     "steady": ("emulator.socratic-v1:0", None),
     "recovers": ("emulator.recovers-4-v1:0", None),
     "leading": ("emulator.leading-v1:0", None),
-    "gives the answer": ("emulator.tells-4-v1:0", None),
+    "gives the answer": ("emulator.tells-5-v1:0", None),
     "lecturer": ("emulator.lecturer-v1:0", None),
     "why only": ("emulator.why-v1:0", None),
     "nonsense": ("emulator.nonsense-v1:0", None),
@@ -93,4 +93,4 @@ def test_the_answer_is_disclosed_at_the_turn_that_was_planned(subject):
     for group in ("gives the answer", "recovers"):
         turns, _ = played(group, subject)
         told = [turn.index for turn in turns if "answer_disclosed" in turn.verdict.events]
-        assert told == [*range(4, 9 if group == "recovers" else TURNS)]
+        assert told == [*(range(4, 9) if group == "recovers" else range(5, TURNS))]

@@ -11,11 +11,12 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from socratic_bench.emulator import Emulator, Settings, parse_fault
+from socratic_bench.studies.report.parts import UNKNOWN
 from tests.command import account, run
 from tests.test_report import DRIFT, STEADY, Page
 from tests.test_sweep import curated, sweep
 
-LEADING = "emulator.leading-v1:0"
+LEADING, YIELDS = "emulator.leading-v1:0", "emulator.yields-v1:0"
 JURY = ("emulator.judge-v1:0", "emulator.judge-bias--5-v1:0", "emulator.judge-noise-5-v1:0")
 GRID = ("--scenarios", "ai-ethics", "career-change", "--turns", "4", "--seed", "7", "-q")
 
@@ -54,7 +55,7 @@ def page(folder):
     labels = labels_in(folder, folder.parent / "labels.jsonl")
     outcome = run("report", str(folder), "--html", str(path), "--labels", str(labels))
     assert outcome.exit_code == 0, outcome
-    assert {"jury", "labels", "kinds-pressure", "failures"} <= {*outcome.document["sections"]}
+    assert {"jury", "labels", "failures"} <= {*outcome.document["sections"]}
     return Page(path)
 
 
@@ -92,7 +93,7 @@ def test_figures_by_labels_stand_beside_those_of_judges(folder, page):
         if one["model"] == STEADY
     ]
     row = rows[STEADY, "overall score"]
-    assert row[2].startswith(f"{fmean(judged):.2f} (")
+    assert row[2].split(" ")[0] == f"{fmean(judged):.2f}"
     assert row[3] == "–"  # noqa: RUF001 -- not known
     assert row[5]
     text = unescape(page.text)
@@ -100,43 +101,27 @@ def test_figures_by_labels_stand_beside_those_of_judges(folder, page):
     assert "not calibrated" not in text
 
 
-def test_what_each_kind_of_turn_did_is_the_mean_of_its_turns(folder, page):
-    found = table(page, "Pressure by the student")
-    scores = defaultdict(list)
-    for one in curated(folder).values():
-        for turn in one["turns"]:
-            scores[one["model"], turn["pressure"]].append(turn["score"])
-    names = [None, *sorted({kind for _, kind in scores if kind})]
-    assert [row[0] for row in found[1:]] == [
-        "no pressure" if one is None else one.replace("_", " ") for one in names
-    ]
-    for name, row in zip(names, found[1:], strict=True):
-        for model, cell in zip(found[0][1:], row[1:], strict=True):
-            known = scores.get((model, name))
-            assert cell.split(" ")[0] == (f"{fmean(known):.1f}" if known else "–")  # noqa: RUF001
-
-
-def test_what_an_interval_rests_on_is_told_as_compare_tells_it(tmp_path):
+def test_the_effect_of_pressure_is_the_difference_to_the_same_turn_without_it(tmp_path):
     folder, path = tmp_path / "runs", tmp_path / "report.html"
-    words = ("--judge-model", JURY[-1], "--judge-samples", "2", "--repeats", "2")
-    sweep("--models", STEADY, DRIFT, *words, *GRID, folder=folder)
+    words = ("--models", STEADY, YIELDS, "--pressure", "low", "--repeats", "2")
+    sweep(*words, *GRID, folder=folder)
     run("report", str(folder), "--html", str(path))
-    compared = run("compare", str(folder), "-q").document
-    means = {one["name"]: one["metrics"]["overall_score"] for one in compared["contenders"]}
-    page = Page(path)
-    head, *rows = table(page, "Model", "Runs", "Scenarios")
-
-    assert head[3:6] == [f"Variance {one}" for one in ("between scenarios", "between repeats")] + [
-        "Variance of the judge"
-    ]
-    assert {row[0] for row in rows} == {*means}
-    for row in rows:
-        mean = means[row[0]]
-        parts = [f"{mean['variance'][one]:.3f}" for one in ("sample", "repeat", "judge")]
-        assert row[1:] == ["4", "2", *parts, str(mean["runs_to_halve"])]
-    assert "which hold for scenarios like these" in unescape(page.text).replace(
-        "\N{NO-BREAK SPACE}", " "
-    )
+    found = table(Page(path), "Pressure by the student")
+    plain, effects = defaultdict(list), defaultdict(list)
+    turns = [(one["model"], turn) for one in curated(folder).values() for turn in one["turns"]]
+    for model, turn in turns:
+        if turn["pressure"] is None:
+            plain[model, turn["turn"]].append(turn["score"])
+    for model, turn in turns:
+        if turn["pressure"] and plain[model, turn["turn"]]:
+            effect = turn["score"] - fmean(plain[model, turn["turn"]])
+            effects[model, turn["pressure"].replace("_", " ")].append(effect)
+    assert effects
+    for name, *cells in found[1:]:
+        for model, cell in zip(found[0][1:], cells, strict=True):
+            known = effects.get((model, name))
+            shown = f"{fmean(known):.1f}".replace("-0.0", "0.0") if known else UNKNOWN
+            assert cell.split(" ")[0] == shown
 
 
 def test_runs_of_two_benchmarks_have_no_report_and_it_is_said_what_has(folder, tmp_path):
@@ -155,19 +140,18 @@ def test_runs_of_two_benchmarks_have_no_report_and_it_is_said_what_has(folder, t
 
 def test_what_was_not_tested_is_blank_and_what_failed_is_told(folder, tmp_path):
     documents = curated(folder)
-    left_out = next(
-        i for i, one in documents.items() if (one["model"], one["scenario"]) == (DRIFT, "ai-ethics")
-    )
     paths = [
-        str(folder / f"curated/runs/{run_id}.json") for run_id in documents if run_id != left_out
+        str(folder / f"curated/runs/{run_id}.json")
+        for run_id, one in documents.items()
+        if (one["model"], one["scenario"]) != (DRIFT, "ai-ethics")
     ]
     path = tmp_path / "report.html"
     assert run("report", *paths, "--html", str(path)).exit_code == 0
     found = table(Page(path), "Scenario")
     (row,) = (one for one in found[1:] if one[0] == "ai-ethics")
     assert row[found[0].index(DRIFT)] == ""
-    assert float(row[found[0].index(STEADY)]) > 5
-    assert "1 pair not tested: blank, which is not zero." in path.read_text()
+    assert float(row[found[0].index(STEADY)]) == 4
+    assert "1 pair not run: blank, which is not zero." in path.read_text()
 
 
 def test_cells_that_failed_are_counted_by_kind_and_in_no_mean(tmp_path):
@@ -195,13 +179,9 @@ def test_a_benchmark_without_judge_and_words_of_its_own_has_a_report(tmp_path):
     outcome = run("report", str(folder), "--html", str(path))
     assert outcome.exit_code == 0, outcome
     assert outcome.document["models"] == [*models]
-    assert f"{models[0]} has the highest value of" in outcome.document["sentences"][0]
+    assert f"{models[0]} is better than {models[1]} by" in outcome.document["sentences"][0]
+    assert outcome.document["winner"] == models[0]
     page = Page(path)
-    drawing = page.text.partition('aria-labelledby="groups-prediction-title')[2]
-    places = re.findall(
-        r"translate\(([\d.-]+),[^<]*<title>[^<]*: (\S+) \(", drawing.partition("</svg>")[0]
-    )
-    assert len({x for x, value in places if value == "0.00"}) == 1, "also of what can be less"
     documents = curated(folder)
     for run_id, turns in page.runs.items():
         entries = documents[run_id]["turns"]
@@ -209,16 +189,6 @@ def test_a_benchmark_without_judge_and_words_of_its_own_has_a_report(tmp_path):
         assert all(one["s"] for one in turns), "what was asked stands in its file alone"
         assert f"expected output: {entries[0]['expected_output']}" in turns[0]["h"]
     assert "none" in page.text
-
-
-def test_intervals_hold_for_what_the_benchmark_calls_it(tmp_path):
-    """Only a dialogue has an opening."""
-    folder, path = tmp_path / "runs", tmp_path / "report.md"
-    words = ("--offline", "--benchmark", "execution", "--model", "emulator.executes-v1:0")
-    few = ("--task", "choice", "--choice-num-problems", "1", "--choice-runs", "1")
-    run(*words, *few, "--output-dir", str(folder))
-    run("report", str(folder), "--markdown", str(path))
-    assert "which hold for prompts like these" in path.read_text()
 
 
 FAMILY = "👩‍🔬" * 30
@@ -244,8 +214,8 @@ def test_names_in_charts_differ_and_a_model_of_each_run_makes_no_large_file(fold
     outcome = run("report", *map(str, paths), "--html", str(html), "--svg", str(charts))
     assert outcome.exit_code == 0, outcome
     assert html.stat().st_size < 600_000
-    board = ET.parse(charts / "leaderboard.svg")  # noqa: S314 -- our own
-    texts = [one.text or "" for one in board.iter("{http://www.w3.org/2000/svg}text")]
+    drawing = ET.parse(charts / "samples.svg")  # noqa: S314 -- our own
+    texts = [one.text or "" for one in drawing.iter("{http://www.w3.org/2000/svg}text")]
     labels = [one for one in texts if "…" in one]
     assert len(labels) == len({*labels}) == 36
     assert sum(one.startswith("👩") for one in labels) == 1
@@ -299,29 +269,37 @@ def test_no_interval_runs_behind_a_name(folder, tmp_path):
             assert is_beside or max(y, y + down) < bottom - 9 or min(y, y + down) > bottom
 
 
-def test_settings_in_which_runs_differ_have_a_figure_each(folder, tmp_path):
-    """Two runs of a model, as if played in two regions, tiers, temperatures and hours."""
+def test_runs_of_a_model_that_differ_stand_apart(folder, tmp_path):
+    """Runs of a model, as if played in two regions at two temperatures."""
     documents = [one for one in curated(folder).values() if one["model"] == STEADY]
     differing = (
-        {"region": "us-east-1", "service_tier": None, "temperature": None},
-        {"region": "eu-central-1", "service_tier": "flex", "temperature": 0.7},
+        {"region": "us-east-1", "temperature": None},
+        {"region": "eu-central-1", "temperature": 0.7},
     )
     paths = []
-    for one, inputs in zip(documents, differing, strict=True):
-        times = one["timestamps"] | {"started_at": "2026-01-05T20:30:00Z"}
-        changed = one | {"inputs": one["inputs"] | inputs, "timestamps": times}
+    for n, one in enumerate(documents):
+        changed = one | {"inputs": one["inputs"] | differing[n % 2]}
         paths.append(tmp_path / f"{one['run_id']}.json")
         paths[-1].write_text(json.dumps(changed))
     path = tmp_path / "report.html"
-    assert run("report", *map(str, paths), "--html", str(path)).exit_code == 0
-    page = Page(path)
-    shown = {
-        title: [row[:3] for row in table(page, "Model", title)[1:]]
-        for title in ("Region", "Service tier", "Temperature", "Local hour")
+    document = run("report", *map(str, paths), "--html", str(path)).document
+    assert sorted(document["models"]) == [
+        f"{STEADY}, region eu-central-1, temperature 0.7",
+        f"{STEADY}, region us-east-1, temperature default",
+    ]
+    assert document["undecided_because"].startswith("region and temperature varied")
+    assert "Runs of one model differ in region and temperature" in path.read_text()
+
+
+def test_models_are_compared_within_each_pressure(tmp_path):
+    folder = tmp_path / "runs"
+    levels = ("--pressure", "none", "low")
+    sweep("--models", STEADY, DRIFT, *levels, *GRID[:3], "--turns", "6", "-q", folder=folder)
+    path = tmp_path / "report.md"
+    document = run("report", str(folder), "--markdown", str(path)).document
+    pairs = {(one["first"], one["second"]) for one in document["differences"]}
+    assert {tuple(sorted(pair)) for pair in pairs} == {
+        (f"{DRIFT}, pressure {level}", f"{STEADY}, pressure {level}") for level in ("none", "low")
     }
-    assert shown == {
-        "Region": [[STEADY, "eu-central-1", "1"], [STEADY, "us-east-1", "1"]],
-        "Service tier": [[STEADY, "default", "1"], [STEADY, "flex", "1"]],
-        "Temperature": [[STEADY, "default", "1"], [STEADY, "0.7", "1"]],
-        "Local hour": [[STEADY, "15 to 18", "1"], [STEADY, "21 to 24", "1"]],
-    }
+    assert document["winner"] is None
+    assert len(document["sentences"]) == 3

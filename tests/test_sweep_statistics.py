@@ -158,13 +158,13 @@ class TestHazards:
         assert {one["hazard"] for kind, one in by_kind.items() if kind != "demand"} == {0}
 
     def test_a_model_that_comes_back_does_so_where_it_is_known_to(self, pressed):
-        """It tells in its turns 4 to 6, and asks from turn 7 on."""
+        """It tells in its turns 4 to 8, and asks from turn 9 on."""
         _, group = pressed[RECOVERS]
         lapse, recovery = group["hazards"]["lapse"], group["hazards"]["recovery"]
 
         assert [one["hazard"] for one in lapse["by_turn"]] == [0, 0, 0, 0, 1]
         assert [(one["turn"], one["hazard"]) for one in recovery["by_turn"]] == [
-            *((5, 0), (6, 0), (7, 1))
+            *((turn, int(turn == 9)) for turn in range(5, 10))
         ]
 
     def test_the_hazards_make_the_survival_curve(self, pressed):

@@ -18,6 +18,7 @@ from socratic_bench.documents.document import (
     Share,
     Turns,
 )
+from socratic_bench.documents.sweep import PairedDifference
 from socratic_bench.types import doc
 
 Sample = Annotated[str, doc("name of what was run, as the benchmark calls it")]
@@ -43,6 +44,13 @@ class ReportDocument(Document, frozen=True, kw_only=True):
     kind: Literal["report"] = "report"
     benchmark: BenchmarkName
     models: Annotated[list[Model], doc("models, best first")]
+    winner: Annotated[
+        str | None, doc("model that is better than every other; null: undecided, or one model")
+    ]
+    undecided_because: Annotated[str | None, doc("why there is no winner; null: there is one")]
+    differences: Annotated[
+        list[PairedDifference], doc("primary figure of each two models that were run alike")
+    ]
     n_runs: Annotated[Count, doc("completed runs")]
     n_failed: Annotated[Count, doc("failed cells of sweeps")]
     sentences: Annotated[

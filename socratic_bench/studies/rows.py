@@ -81,6 +81,7 @@ class TurnRow(Struct, frozen=True, kw_only=True):
     ttft_ms: float | None
     latency_ms: float | None
     output_tokens_per_s: float | None
+    overhead_ms: float | None = None
     verdicts: tuple[VerdictRow, ...] = ()
     spread: float = 0.0
 
@@ -353,6 +354,7 @@ def _turn_row(entry: Document, document: Document, benchmark: Benchmark, files: 
         ttft_ms=request.get("ttft_ms"),
         latency_ms=request.get("latency_ms"),
         output_tokens_per_s=request.get("output_tokens_per_s"),
+        overhead_ms=request.get("overhead_ms"),
         verdicts=_verdict_rows(entry, document, files.get(f"judge_{file_name}")),
         spread=_spread(entry.get("votes") or {}),
     )

@@ -19,13 +19,14 @@ _PROBES = ("definition", "assumption", "evidence", "implication", "alternative")
 _STRIDE = 101  # step through the usable patterns: a prime larger than most of their numbers
 _SLOT = re.compile(r"{(\w+)}")
 _TRIES = 40
+STEADY_ID = "emulator.socratic-v1:0"
 _SCENARIOS = Path(__file__).parents[2] / "benchmarks" / "socratic" / "scenarios" / "data"
 _OPEN_QUESTION = re.compile(
     r"(?:What|How|Why|In what|From what)\b(?! many| far| long)(?![^?]*thought)[^?]{30,}\?"
 )
 
 # Shares of the shapes that a reply can take.
-_LEADS_ON = 0.5  # of the questions in a built-in scenario: such that lead to one of its insights
+_LEADS_ON = 0.5  # of the steady tutor's questions: such that lead to an insight of the scenario
 _FOLLOWS_UP = 0.8  # of the replies to a student that stated something
 _BACK_TO_OPENING = 0.3  # of the questions about an earlier statement
 _WITH_OPENER = 0.35
@@ -73,6 +74,7 @@ class _Speaker:
         self._slots = _filled(np=about.topic or phrase, claim=quote or "that", quote=quote)
         self._insights = _insights(_last_paragraph(opening))
         self._turn = dialogue.turn
+        self._is_steady = dialogue.base_id == STEADY_ID
         self._own_text = " ".join(dialogue.own_texts)
         if statement is None:
             self._probed = _brought(about, quote)
@@ -121,7 +123,8 @@ class _Speaker:
 
     def _socratic(self) -> str:
         """One probing question; now and then a short reflection before it or a second one after."""
-        if self._turn and self._random.random() < _LEADS_ON and (question := self._leading_on()):
+        leads_on = self._is_steady and self._turn and self._random.random() < _LEADS_ON
+        if leads_on and (question := self._leading_on()):
             return question
         draw = self._random.random()
         patterns = _speakable(_PROBES, frozenset(self._probed))
@@ -141,7 +144,7 @@ class _Speaker:
         quote = self._probed.get("quote")
         before = f"You {'said' if self._is_back else 'say'} {quote}. " if quote else ""
         for insight in self._insights:
-            for step in insight["asked"]:
+            for step in insight.get("asked", ()):
                 questions = _OPEN_QUESTION.findall(step)
                 if questions and not any(question in self._own_text for question in questions):
                     return f"{before}{self._random.choice(questions)}"
@@ -195,7 +198,10 @@ def _insights(opening: str) -> Sequence[Mapping[str, Any]]:
         if quoted and quoted in text:
             scenario = tomllib.loads(text)
             if opening in scenario["openings"]:
-                return tuple(scenario.get("draws_out", ()))
+                return tuple(
+                    {"insight": entry} if isinstance(entry, str) else entry
+                    for entry in scenario.get("draws_out", ())
+                )
     return ()
 
 

@@ -1,42 +1,42 @@
-"""Sections on what scores consist of: kinds of turns, events, findings and failures."""
+"""Sections on what scores consist of: effects of pressure, samples, events, findings, failures."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
+from socratic_bench.ports.benchmark import MetricInfo
 from socratic_bench.ports.parts import OutcomeList, TurnKind
-from socratic_bench.studies.report.chart_kinds import shares
-from socratic_bench.studies.report.charts import DARK_STEPS, extent, intervals
-from socratic_bench.studies.report.leaderboard import MODEL, chart_point, interval_text
+from socratic_bench.studies.report.chart_kinds import heat_map
+from socratic_bench.studies.report.charts import STEPS
+from socratic_bench.studies.report.leaderboard import (
+    MODEL,
+    interval_text,
+    places_of,
+    share_text,
+    spaced,
+)
 from socratic_bench.studies.report.parts import (
     UNKNOWN,
     Chart,
     Figure,
     Section,
     columns,
+    count_text,
+    number,
     percent,
     words,
 )
-from socratic_bench.studies.report.study import SHARE, Estimate, Study, score_metric
+from socratic_bench.studies.report.study import SHARE, Study
 from socratic_bench.studies.rows import RunRow, TurnRow
 
 ANSWERED = "answered"
-
-
-def spaced(name: str) -> str:
-    return name.replace("_", " ")
-
-
-def share_text(share: Estimate | None) -> str:
-    """A share with its interval."""
-    if share is None:
-        return UNKNOWN
-    text = percent(share.mean)
-    return text if share.low is None else f"{text} ({percent(share.low)} to {percent(share.high)})"
+FIRST_DARK = 5
+EFFECT = MetricInfo(name="effect", title="Effect", low=None, high=None)
 
 
 def kinds(study: Study) -> Iterator[Section]:
-    """Mean scores of each kind of turn, a section for each classification of the benchmark."""
+    """How much lower a model scores in each kind of turn, against turns of none."""
     for kind in study.views.kinds:
         section = _of_kind(study, kind)
         if section:
@@ -44,102 +44,146 @@ def kinds(study: Study) -> Iterator[Section]:
 
 
 def _of_kind(study: Study, kind: TurnKind) -> Section | None:
-    kinds = {str(turn.own[kind.key]) for _, turn in study.rows.turns() if turn.own.get(kind.key)}
-    if not kinds:
+    names = sorted(
+        {str(turn.own[kind.key]) for _, turn in study.rows.turns() if turn.own.get(kind.key)}
+    )
+    if not names:
         return None
-    metric = score_metric(study)
-    names = [None, *sorted(kinds)]
-    means = {
-        (model, name): study.over_turns(runs, _score_in(kind.key, name), metric)
+    effects = {
+        (model, name): study.estimate(_effects(runs, kind.key, name), EFFECT)
         for model, runs in study.runs.items()
         for name in names
     }
-    titles = {name: spaced(name) if name else kind.none for name in names}
-    data = [
-        chart_point(
-            titles[name], model, mean, f"{interval_text(mean, 1)}, {mean.n} turns", panel=model
-        )
-        for (model, name), mean in means.items()
-        if mean and model in study.panel_models
-    ]
-    rows = [
-        [titles[name], *(interval_text(means[model, name], 1) for model in study.ranked)]
-        for name in names
-    ]
+    if not any(effects.values()):
+        return None
     return Section(
         name=f"kinds-{kind.key}",
-        title=kind.title,
-        paragraphs=[f"The mean score of turns of each kind, beside turns with {kind.none}."],
+        title=f"Effect of each kind of {kind.key}",
+        paragraphs=[
+            (
+                f"Score of a turn with {kind.key} minus the model's mean score in the same turn of "
+                f"its runs with {kind.none} there. Below 0: the model gives way."
+            )
+        ],
         figures=[
             Figure(
-                caption="Mean score with 95 % intervals",
+                caption=f"Difference of the score to {kind.none}, with 95 % intervals",
                 columns=columns(words(kind.title), *study.ranked),
-                rows=rows,
-                chart=Chart(
-                    name=f"kinds-{kind.key}",
-                    title=f"Mean score by kind of turn: {kind.title.lower()}{study.models_note}",
-                    description="For each model, the mean score of turns of each kind with 95 % "
-                    "intervals. The table has the figures.",
-                    specs=intervals(data, study.ranked, "Score", extent(metric.low, metric.high)),
-                ),
+                rows=[
+                    [
+                        spaced(name),
+                        *(interval_text(effects[model, name], 1) for model in study.ranked),
+                    ]
+                    for name in names
+                ],
             )
         ],
     )
 
 
-def _score_in(key: str, name: str | None) -> Any:  # noqa: ANN401 -- a function of a turn
-    def score(turn: TurnRow) -> float | None:
-        return turn.score if (turn.own.get(key) or None) == name else None
+def _effects(runs: Sequence[RunRow], key: str, name: str) -> Iterator[tuple[RunRow, float | None]]:
+    """For each turn of a kind, its score minus the mean of turns without a kind at that place."""
+    plain: dict[int, list[float]] = defaultdict(list)
+    for run in runs:
+        for turn in run.turns:
+            if turn.score is not None and not turn.is_replayed and not turn.own.get(key):
+                plain[turn.turn].append(turn.score)
+    for run in runs:
+        for turn in run.turns:
+            if turn.own.get(key) == name and turn.score is not None and plain[turn.turn]:
+                yield run, turn.score - fmean(plain[turn.turn])
 
-    return score
+
+def samples(study: Study) -> Section | None:
+    """The primary figure of each sample and model; pairs without runs are blank."""
+    names, metric = study.rows.samples, study.ordering
+    cells = {
+        (name, model): study.mean(metric, [run for run in runs if run.sample_name == name])
+        for name in names
+        for model, runs in study.runs.items()
+    }
+    means = {place: mean.mean for place, mean in cells.items() if mean}
+    if not means or len(names) == 1:
+        return None
+    low = metric.low if metric.low is not None else min(means.values())
+    high = metric.high if metric.high is not None else max(means.values())
+    places = places_of(metric)
+    data = [
+        {
+            "row": name,
+            "column": model,
+            "text": number(value, places),
+            "step": (step := _step(value, low, high)),
+            "is_dark": step >= FIRST_DARK,
+            "tip": f"{model} in {name}: {number(value, places)}",
+        }
+        for (name, model), value in means.items()
+    ]
+    rows = [
+        [
+            name,
+            *(
+                number(means[name, model], places) if (name, model) in means else ""
+                for model in study.ranked
+            ),
+        ]
+        for name in names
+    ]
+    blank = len(cells) - len(means)
+    remark = f" {count_text(blank, 'pair')} not run: blank, which is not zero." if blank else ""
+    title = "Turns held" if study.survival else metric.title
+    return Section(
+        name="samples",
+        title=f"By {study.views.sample}",
+        paragraphs=[f"{title}, mean of its runs; the stronger the shade, the higher.{remark}"],
+        figures=[
+            Figure(
+                caption=title,
+                columns=columns(words(study.views.sample.capitalize()), *study.ranked),
+                rows=rows,
+                chart=Chart(
+                    name="samples",
+                    title=f"{title} by {study.views.sample} and model",
+                    description="A cell for each pair that was run, with its figure. Blank: "
+                    "not run.",
+                    specs=heat_map(data, names, study.ranked),
+                ),
+            )
+        ],
+        is_folded=True,
+    )
+
+
+def _step(value: float, low: float, high: float) -> int:
+    share = (value - low) / (high - low) if high > low else 1.0
+    return min(len(STEPS) - 1, max(0, int(share * len(STEPS))))
 
 
 def events(study: Study) -> Section | None:
-    """How often judges saw each event, and in which turn first."""
-    turn_events = [turn.events for _, turn in study.rows.turns() if turn.events is not None]
-    seen = sorted({name for event_names in turn_events for name in event_names})
-    names = [*dict.fromkeys((*study.views.events, *seen))]
-    if not names or not turn_events:
+    """How often judges saw each event, and in which turn first; those alone that happened."""
+    names = sorted({name for _, turn in study.rows.turns() for name in turn.events or ()})
+    if not names:
         return None
-    rates = {
-        (model, name): study.over_turns(runs, _saw(name), SHARE)
-        for model, runs in study.runs.items()
-        for name in names
-    }
-    firsts = {
-        (model, name): [_first(run, name) for run in runs]
-        for model, runs in study.runs.items()
-        for name in names
-    }
-    data = [
-        chart_point(spaced(name), model, rate, f"{share_text(rate)} of turns", panel=model)
-        for (model, name), rate in rates.items()
-        if rate and model in study.panel_models
-    ]
-    rows = [
-        [model, spaced(name), share_text(rates[model, name]), *_first_seen(firsts[model, name])]
-        for model in study.ranked
-        for name in names
-    ]
+    rows = []
+    for model, runs in study.runs.items():
+        for name in names:
+            turns = [_first(run, name) for run in runs]
+            if any(turn is not None for turn in turns):
+                rate = study.over_turns(runs, _saw(name), SHARE)
+                rows.append([model, spaced(name), share_text(rate), *_first_seen(turns)])
     seen_by = ("Turns with it", "Runs with it", "First turn, median", "First turn, earliest")
     return Section(
         name="events",
         title="Events",
-        paragraphs=["What judges saw in replies, whatever these scored. Turns count from 0."],
+        paragraphs=["Events that the judge saw in replies. Turns count from 0."],
         figures=[
             Figure(
-                caption="Events by model, with 95 %",
+                caption="Events by model, with 95 % intervals",
                 columns=columns(MODEL, words("Event"), *seen_by),
                 rows=rows,
-                chart=Chart(
-                    name="events",
-                    title=f"Share of judged turns with each event{study.models_note}",
-                    description="For each model and event, the share of judged turns in which it "
-                    "was seen, with 95 % intervals. The table has the figures.",
-                    specs=intervals(data, study.ranked, "Share of turns", extent(0, 1)),
-                ),
             )
         ],
+        is_folded=True,
     )
 
 
@@ -156,8 +200,6 @@ def _first(run: RunRow, name: str) -> int | None:
 
 def _first_seen(turns: Sequence[int | None]) -> list[str]:
     seen = sorted(turn for turn in turns if turn is not None)
-    if not seen:
-        return [f"0 of {len(turns)}", UNKNOWN, UNKNOWN]
     return [f"{len(seen)} of {len(turns)}", str(seen[(len(seen) - 1) // 2]), str(seen[0])]
 
 
@@ -165,8 +207,21 @@ def findings(study: Study) -> Iterator[Section]:
     """Outcomes of what a run is searched for, such as insights."""
     for outcome_list in study.views.findings:
         counts = {model: _outcome_counts(runs, outcome_list) for model, runs in study.runs.items()}
-        if any(sum(n_by_outcome.values()) for n_by_outcome in counts.values()):
-            yield _findings_section(study, outcome_list, counts)
+        if not any(sum(n_by_outcome.values()) for n_by_outcome in counts.values()):
+            continue
+        outcomes = outcome_list.outcomes
+        yield Section(
+            name=f"findings-{outcome_list.key}",
+            title=outcome_list.title,
+            figures=[
+                Figure(
+                    caption=f"{outcome_list.title} over all runs",
+                    columns=columns(MODEL, "In all", *map(str.capitalize, outcomes)),
+                    rows=[[model, *_outcome_cells(counts[model])] for model in study.ranked],
+                )
+            ],
+            is_folded=True,
+        )
 
 
 def _outcome_counts(runs: Sequence[RunRow], findings: OutcomeList) -> Mapping[str, int]:
@@ -179,74 +234,27 @@ def _outcome_counts(runs: Sequence[RunRow], findings: OutcomeList) -> Mapping[st
     return {outcome: outcomes.count(outcome) for outcome in findings.outcomes}
 
 
-def _findings_section(
-    study: Study, findings: OutcomeList, counts: Mapping[str, Mapping[str, int]]
-) -> Section:
-    data = [bar for model, n_by_outcome in counts.items() for bar in _bars(model, n_by_outcome)]
-    rows = [
-        [
-            model,
-            str(sum(n_by_outcome.values())),
-            *(
-                f"{n} ({percent(n / sum(n_by_outcome.values()))})"
-                if sum(n_by_outcome.values())
-                else UNKNOWN
-                for n in n_by_outcome.values()
-            ),
-        ]
-        for model, n_by_outcome in counts.items()
-    ]
-    return Section(
-        name=f"findings-{findings.key}",
-        title=findings.title,
-        figures=[
-            Figure(
-                caption=f"{findings.title} over all runs",
-                columns=columns(MODEL, "In all", *map(str.capitalize, findings.outcomes)),
-                rows=rows,
-                chart=Chart(
-                    name=f"findings-{findings.key}",
-                    title=f"{findings.title}: what became of them",
-                    description=f"For each model, the shares of {findings.title.lower()} by what "
-                    "became of them. The table has the figures.",
-                    specs=shares(data, study.ranked, findings.outcomes),
-                ),
-            )
-        ],
-    )
-
-
-def _bars(model: str, counts: Mapping[str, int]) -> Iterator[Mapping[str, Any]]:
-    whole, at = sum(counts.values()), 0.0
-    for n, (outcome, count) in enumerate(counts.items()):
-        if count:
-            share = count / whole
-            yield {
-                "row": model,
-                "part": outcome,
-                "begin": at,
-                "end": at + share,
-                "middle": at + share / 2,
-                "is_dark": n in DARK_STEPS,
-                "tip": f"{model}: {outcome} {count} of {whole} ({percent(share)})",
-            }
-            at += share
+def _outcome_cells(n_by_outcome: Mapping[str, int]) -> list[str]:
+    whole = sum(n_by_outcome.values())
+    shares = (f"{n} ({percent(n / whole)})" if whole else UNKNOWN for n in n_by_outcome.values())
+    return [str(whole), *shares]
 
 
 def failures(study: Study) -> Section:
-    """Runs, turns and replies that failed, which no mean includes. It is shown even if nothing
-    failed.
-    """
+    """Runs, turns and replies that failed, which no mean includes; folded if nothing failed."""
     rows = [*_cell_failures(study), *_turn_failures(study)]
-    if not rows:
-        sentence = "Nothing failed: all was played to its end, answered and judged."
-        return Section(name="failures", title="Failures", paragraphs=[sentence])
     titles = columns(MODEL, words("What"), words("Kind"), "Number")
+    sentence = (
+        "None of these counts as a score: they are in no mean."
+        if rows
+        else "Nothing failed: every run is complete, every turn answered and judged."
+    )
     return Section(
         name="failures",
         title="Failures",
-        paragraphs=["None of these counts as a score: they are in no mean above."],
-        figures=[Figure(caption="By kind", columns=titles, rows=rows)],
+        paragraphs=[sentence],
+        figures=[Figure(caption="By kind", columns=titles, rows=rows)] if rows else [],
+        is_folded=not rows,
     )
 
 

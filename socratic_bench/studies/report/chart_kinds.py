@@ -1,4 +1,4 @@
-"""Vega-Lite specifications of each kind of chart: heat maps, stacked shares, lines over turns,
+"""Vega-Lite specifications of each kind of chart: heat maps, lines over turns,
 scatter plots.
 """
 
@@ -29,11 +29,9 @@ from socratic_bench.studies.report.charts import (
     step_of,
     whole,
     widest,
-    width_of,
 )
 from socratic_bench.studies.report.parts import Specs
 
-MARGIN = 16  # px around a word in its part: a reader's font may be wider than ours
 # From so many models on, the lines of all others would hide that of a panel's own.
 MOST_BEHIND = 5
 GAP = 20
@@ -143,95 +141,14 @@ def _cells(data: Data, rows: Sequence[str], columns: Sequence[str], size: Size) 
     )
 
 
-def shares(data: Data, rows: Sequence[str], parts: Sequence[str]) -> Specs:
-    """Stacked shares in a row for each model, labelled in a legend and inside."""
-    return for_both_sizes(lambda size: _shares(data, rows, parts, size))
-
-
-def _shares(data: Data, rows: Sequence[str], parts: Sequence[str], size: Size) -> Spec:
-    is_above = size.is_narrow and widest(rows) > size.longest_name
-    names = shorten(rows, size.width - 20 if is_above else size.longest_name)
-    above = {"labelAlign": "left", "labelPadding": 0, "labelOffset": -22}
-    x = {
-        "field": "begin",
-        "type": "quantitative",
-        "title": "Share",
-        "axis": {"format": "%", "tickCount": size.n_ticks},
-        "scale": {"domain": [0, 1]},
-    }
-    y = {
-        "field": "row",
-        "type": "nominal",
-        "sort": [*names.values()],
-        "title": None,
-        "axis": {"labelColor": colour(INK), "grid": False, **(above if is_above else {})},
-    }
-    shades = {part: STEPS[-1 - 2 * n] for n, part in enumerate(parts)}
-    width = size.width - 20 - (0 if is_above else widest(names.values()))
-    bars = [
-        {**bar, "is_wide": width_of(bar["part"]) + MARGIN <= width * (bar["end"] - bar["begin"])}
-        for bar in rename_entries(data, "row", names)
-    ]
-    return whole(
-        {
-            "data": {"values": bars},
-            "width": width,
-            "height": {"step": 54 if is_above else 34},
-            "layer": [
-                {
-                    "mark": {"type": "bar", "height": 24, "stroke": colour(PAPER)},
-                    "encoding": {
-                        "x": x,
-                        "x2": {"field": "end"},
-                        "y": y,
-                        "color": {
-                            "field": "part",
-                            "scale": {
-                                "domain": [*parts],
-                                "range": [colour(shades[part]) for part in parts],
-                            },
-                            "legend": {
-                                "orient": "top",
-                                "title": None,
-                                "symbolType": "square",
-                                "labelColor": colour(INK),
-                                "labelFontSize": 12,
-                            },
-                        },
-                        **TIP,
-                    },
-                },
-                *(
-                    {
-                        "transform": [
-                            {"filter": f"datum.is_wide && datum.is_dark == {str(dark).lower()}"}
-                        ],
-                        "mark": {"type": "text", "color": colour(PAPER if dark else INK)},
-                        "encoding": {
-                            "x": {**x, "field": "middle"},
-                            "y": y,
-                            "text": {"field": "part"},
-                        },
-                    }
-                    for dark in (True, False)
-                ),
-            ],
-        }
-    )
-
-
-def over_turns(data: Data, models: Sequence[str], title: str, scale: Spec, *, steps: bool) -> Specs:
+def over_turns(data: Data, models: Sequence[str], title: str, scale: Spec) -> Specs:
     """A line with its band in a panel for each model; lines of the other models stand behind it if
     they are few.
     """
-    return for_both_sizes(
-        lambda size: _over_turns(data, models, (title, scale), size, is_stepped=steps)
-    )
+    return for_both_sizes(lambda size: _over_turns(data, models, (title, scale), size))
 
 
-def _over_turns(
-    data: Data, models: Sequence[str], axis: tuple[str, Spec], size: Size, *, is_stepped: bool
-) -> Spec:
+def _over_turns(data: Data, models: Sequence[str], axis: tuple[str, Spec], size: Size) -> Spec:
     columns, width = _grid(models, size)
     last = max(1.0, *(point["turn"] for point in data))
     step = max(1, round(step_of(last, 6)))
@@ -248,7 +165,6 @@ def _over_turns(
         "title": axis[0],
         "axis": {"tickCount": 5, "labelPadding": 8},
     }
-    kind = {"interpolate": "step-after"} if is_stepped else {}
     names = shorten(models, width)
     panels = [
         {
@@ -262,8 +178,8 @@ def _over_turns(
             "width": width,
             "height": 120 if size.is_narrow else 150,
             "layer": [
-                *_behind(models, model, x, panel_y, kind),
-                *_front(n, model, x, panel_y, kind),
+                *_behind(models, model, x, panel_y),
+                *_front(n, model, x, panel_y),
             ],
         }
         for n, model in enumerate(models)
@@ -285,9 +201,7 @@ def _grid(models: Sequence[str], size: Size) -> tuple[int, int]:
     return columns, widths[columns]
 
 
-def _behind(
-    models: Sequence[str], model: str, x: Spec, y: Spec, kind: Mapping[str, str]
-) -> list[Spec]:
+def _behind(models: Sequence[str], model: str, x: Spec, y: Spec) -> list[Spec]:
     if not behind_words(models):
         return []
     return [
@@ -300,7 +214,6 @@ def _behind(
                 "strokeWidth": 1,
                 "color": colour(MUTED),
                 "opacity": 0.45,
-                **kind,
             },
             "encoding": {
                 "x": x,
@@ -312,7 +225,7 @@ def _behind(
     ]
 
 
-def _front(n: int, model: str, x: Spec, y: Spec, kind: Mapping[str, str]) -> list[Spec]:
+def _front(n: int, model: str, x: Spec, y: Spec) -> list[Spec]:
     panel = {"transform": [{"filter": {"field": "model", "equal": model}}]}
     tint, point = series(n), {"type": "point", "filled": True, "size": 36, "opacity": 1}
     middle = {"y": {**y, "field": "value"}}
@@ -320,12 +233,12 @@ def _front(n: int, model: str, x: Spec, y: Spec, kind: Mapping[str, str]) -> lis
     return [
         {
             **panel,
-            "mark": {"type": "area", "opacity": 0.18, "color": tint, **kind},
+            "mark": {"type": "area", "opacity": 0.18, "color": tint},
             "encoding": {"x": x, **ends, **_NAME},
         },
         {
             **panel,
-            "mark": {"type": "line", "strokeWidth": 2, "color": tint, **kind},
+            "mark": {"type": "line", "strokeWidth": 2, "color": tint},
             "encoding": {"x": x, **middle, **_NAME},
         },
         {

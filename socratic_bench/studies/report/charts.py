@@ -45,8 +45,6 @@ SHAPES = (
     "triangle-left",
 )
 STEPS = tuple(f"h{n}" for n in range(7))
-# Of the shades of a whole's parts, those that need light words: see `chart_kinds.shares`.
-DARK_STEPS = frozenset((0,))
 # On paper, as in a page in light colours.
 LIGHT: Mapping[str, str] = {
     INK: "#1b1f24",

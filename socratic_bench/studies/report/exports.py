@@ -9,12 +9,14 @@ from contextlib import contextmanager
 from errno import EISDIR
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
 from socratic_bench.documents.calibration import CorrectedFigures
+from socratic_bench.documents.sweep import PairedDifference
 from socratic_bench.errors import ArtifactError
+from socratic_bench.studies.report.differences import undecided_because
 from socratic_bench.studies.report.html import page_of
 from socratic_bench.studies.report.parts import Chart, Figure, Section, clean_text
 from socratic_bench.studies.report.report import Report, report_of
@@ -25,10 +27,10 @@ from socratic_bench.studies.report.tables import csv_of, parquet_of, tables_of
 from socratic_bench.version import VERSION
 
 # What a form needs: an extra, and those of its packages that the form takes.
-_DRAWS = ("report", ("scipy", "vl_convert"))
+_DRAWS = ("report", ("vl_convert",))
 NEEDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "html": ("report", ("jinja2", "scipy", "vl_convert")),
-    "markdown": ("report", ("scipy",)),
+    "html": ("report", ("jinja2", "vl_convert")),
+    "markdown": ("", ()),
     "csv": ("", ()),
     "parquet": ("tables", ("duckdb",)),
     "png": _DRAWS,
@@ -58,6 +60,9 @@ class Export(Struct, frozen=True, kw_only=True):
     """
 
     models: list[str]
+    winner: str | None
+    undecided_because: str | None
+    differences: list[PairedDifference]
     sentences: list[str]
     sections: list[str]
     left_out: list[str]
@@ -112,8 +117,14 @@ def export(
     """
     study = Study(rows)
     tables = [*_tables(rows, formats)]
+    result: Mapping[str, Any] = {
+        "models": study.ranked,
+        "winner": study.winner,
+        "undecided_because": undecided_because(study),
+        "differences": study.differences,
+    }
     if not {*formats} - {*_TABLES}:
-        return Export(models=study.ranked, sentences=[], sections=[], left_out=[], files=tables)
+        return Export(**result, sentences=[], sections=[], left_out=[], files=tables)
     report = report_of(study, corrected())
     files, left_out, names = [], [], [section.name for section in report.sections]
     if "html" in formats:
@@ -127,7 +138,7 @@ def export(
         figure.chart for section in report.sections for figure in section.figures if figure.chart
     ]
     return Export(
-        models=[*report.models],
+        **result,
         sentences=[*report.opening.sentences],
         sections=names,
         left_out=left_out,
@@ -184,6 +195,10 @@ def _section(section: Section) -> Iterator[str]:
     yield from (f"## {text(section.title)}", "")
     for paragraph in section.paragraphs:
         yield from (text(paragraph), "")
+    for quote in section.quotes:
+        title = ", ".join(filter(None, (quote.title, quote.kind)))
+        yield from (f"**{text(quote.model)}**, {text(title)}:", "")
+        yield from (f"> {text(quote.prompt)}", ">", f"> **{text(quote.reply)}**", "")
     for figure in section.figures:
         yield from _table(figure)
 

@@ -13,6 +13,7 @@ import orjson
 from msgspec import Struct
 
 from socratic_bench.errors import Problem, UsageError
+from socratic_bench.studies.report.leaderboard import kinds_of
 from socratic_bench.studies.report.parts import clean_text, count_text, spans_of
 from socratic_bench.studies.report.report import Report
 from socratic_bench.studies.report.study import Study
@@ -78,8 +79,9 @@ class _PageTemplate:
             drawings=self._drawings,
             transcripts=blocks,
             sample=study.views.sample,
+            speakers=_speakers(study),
             instructions=_instructions(len(left_out), len(runs), self._call),
-            footer=f"Made by socratic-runner {VERSION} from stored runs. Intervals hold at 95 %"
+            footer=f"Made by socratic-runner {VERSION} from stored runs. Intervals are 95 %"
             f"{_clustered(study)}.",
         )
         return text.lstrip().encode()
@@ -127,7 +129,9 @@ def _repeat(run: RunRow) -> tuple[int, str]:
 
 
 def transcripts(study: Study, left_out: Collection[str] = ()) -> Transcripts:
-    """An index of all runs, and compressed blocks of the turns of those not in `left_out`."""
+    """An index of all runs, the worst first, and compressed blocks of the turns of those not in
+    `left_out`.
+    """
     events = sorted({name for run in study.rows.runs for name in events_of(run)})
     samples = study.rows.samples
     blocks: list[str] = []
@@ -138,18 +142,19 @@ def transcripts(study: Study, left_out: Collection[str] = ()) -> Transcripts:
         place = [len(blocks), len(pending)] if is_kept else [None, None]
         entries.append([*_entry(run, study, samples, events), *place])
         if is_kept:
-            pending.append(orjson.dumps([_turn(turn) for turn in run.turns]))
+            pending.append(orjson.dumps([_turn(turn, study) for turn in run.turns]))
             if sum(map(len, pending)) >= BLOCK_BYTES:
                 blocks.append(_packed(pending))
                 pending = []
     if pending:
         blocks.append(_packed(pending))
     index = {
-        "score": study.primary.title,
+        "score": "Turns held" if study.survival else study.ordering.title,
+        "speakers": _speakers(study),
         "models": study.ranked,
         "samples": [clean_text(sample) for sample in samples],
         "events": events,
-        "runs": entries,
+        "runs": sorted(entries, key=lambda entry: _place(entry, study)),
     }
     return Transcripts(index=_in_page(orjson.dumps(index)), blocks=blocks)
 
@@ -161,12 +166,37 @@ def _entry(run: RunRow, study: Study, samples: Sequence[str], events: Sequence[s
         samples.index(run.sample_name),
         run.repeat,
         len(run.turns),
-        run.metrics[study.primary.name],
+        run.metrics[study.ordering.name],
         [events.index(name) for name in sorted(events_of(run))],
+        _first_short(run, study),
     ]
 
 
-def _turn(turn: TurnRow) -> Mapping[str, Any]:
+def _place(entry: Sequence[Any], study: Study) -> tuple[bool, float, str]:
+    """Sort key of a run in the index: the worst first, unknown last."""
+    run_id, value = entry[0], entry[5]
+    sign = 1 if study.ordering.higher_is_better else -1
+    return value is None, sign * (value or 0.0), run_id
+
+
+def _first_short(run: RunRow, study: Study) -> int | None:
+    """The first turn under the threshold, or whose result is wrong."""
+    views = study.views
+    threshold = run.at(views.threshold) if views.threshold else None
+    for turn in run.turns:
+        is_low = threshold is not None and turn.score is not None and turn.score < threshold
+        result = turn.heuristics.get(views.result) if views.result else None
+        if not turn.is_replayed and (is_low or result not in (None, views.right)):
+            return turn.turn
+    return None
+
+
+def _speakers(study: Study) -> tuple[str, str]:
+    """What the two who speak are called: the one who prompts, and the model under test."""
+    return study.views.said or study.views.prompt, study.rows.benchmark.parts.tested
+
+
+def _turn(turn: TurnRow, study: Study) -> Mapping[str, Any]:
     reply = clean_text(turn.reply)
     return {
         "n": turn.turn,
@@ -176,6 +206,7 @@ def _turn(turn: TurnRow) -> Mapping[str, Any]:
         "u": None if turn.is_replayed else turn.unjudged_reason,
         "x": turn.is_replayed,
         "o": turn.outcome,
+        "k": ", ".join(kinds_of(turn, study)),
         "h": clean_text("; ".join(_keys(turn)))[:LONGEST_HEURISTICS],
         "v": [_verdict(verdict, reply) for verdict in turn.verdicts],
     }
@@ -252,7 +283,12 @@ def _clustered(study: Study) -> str:
 
 
 def _instructions(n_left_out: int, n_runs: int, call: Callable[[str], str]) -> list[str]:
-    sentences = ["Choose a run. What a judge rests a score or an event on is marked in the reply."]
+    sentences = [
+        (
+            "The worst run first; a run opens where it first falls short. What the judge bases a "
+            "score or an event on is marked in the reply."
+        )
+    ]
     if n_left_out:
         sentences.append(
             f"The transcripts of {n_left_out:,} of {count_text(n_runs, 'run')} are left out to "

@@ -9,12 +9,9 @@ from socratic_bench.documents.calibration import CorrectedFigures, Estimated, Th
 from socratic_bench.ports.benchmark import MetricInfo
 from socratic_bench.statistics.agreement import absolute_error, is_available, ordinal_alpha
 from socratic_bench.statistics.intervals import Jackknifed, jackknifed
-from socratic_bench.studies.report.breakdown import spaced
-from socratic_bench.studies.report.charts import intervals
-from socratic_bench.studies.report.leaderboard import chart_point, interval_text
+from socratic_bench.studies.report.leaderboard import interval_text, spaced
 from socratic_bench.studies.report.parts import (
     UNKNOWN,
-    Chart,
     Figure,
     Section,
     between,
@@ -42,6 +39,7 @@ def jury(study: Study) -> Section | None:
         title="Jury",
         paragraphs=[f"{len(jurors)} jurors scored the same {len(turns):,} turns."],
         figures=[_leans(study, jurors, turns), _agreement(study, jurors, turns)],
+        is_folded=True,
     )
 
 
@@ -63,22 +61,10 @@ def _leans(study: Study, jurors: Sequence[str], turns: Sequence[tuple[RunRow, Tu
         ]
         for juror in jurors
     ]
-    data = [
-        chart_point(juror, juror, lean, f"{interval_text(lean)} points over the jury's mean")
-        for juror, lean in leans.items()
-        if lean
-    ]
     return Figure(
         caption="Lean of each juror, with 95 %",
         columns=columns(words("Juror"), LEAN.title, "Turns", "Gave a verdict"),
         rows=rows,
-        chart=Chart(
-            name="jury",
-            title="Lean of each juror, in points of the score",
-            description="For each juror, how many points more than the jury's mean it gives, with "
-            "95 % intervals. The table has the figures.",
-            specs=intervals(data, jurors, LEAN.title, {"zero": True, "nice": True}),
-        ),
     )
 
 
@@ -108,7 +94,7 @@ def _agreement(
         clusters: dict[Hashable, list[list[float | None]]] = {}
         for run, turn in turns:
             ratings = [_rating(turn, juror, name) for juror in jurors]
-            clusters.setdefault(study.cluster_of(run), []).append(ratings)
+            clusters.setdefault(study.design.cluster(run), []).append(ratings)
         units = [*clusters.values()]
         alpha = jackknifed(units, _alpha) if is_available() else None
         distance = jackknifed(units, _distance)

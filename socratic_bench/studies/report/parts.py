@@ -58,13 +58,27 @@ class Figure(Struct, frozen=True, kw_only=True):
     chart: Chart | None = None
 
 
+class Quote(Struct, frozen=True, kw_only=True):
+    """One turn in the words of its speakers; `kind` says of which kind it is, if it is of one."""
+
+    model: str
+    run_id: str
+    turn: int
+    title: str
+    kind: str | None
+    prompt: str
+    reply: str
+
+
 class Section(Struct, frozen=True, kw_only=True):
-    """A heading with paragraphs and figures."""
+    """A heading with paragraphs, quotes and figures; a page shows it folded if `is_folded`."""
 
     name: str
     title: str
     paragraphs: Sequence[str] = ()
+    quotes: Sequence[Quote] = ()
     figures: Sequence[Figure] = ()
+    is_folded: bool = False
 
 
 def words(title: str) -> Column:

@@ -1,43 +1,30 @@
-"""The report as a whole: its opening (two sentences, facts, notices) and its sections in order."""
+"""The report as a whole: its opening (the result, facts, notices) and its sections in order."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from math import ceil
 from typing import Any
 
 from msgspec import Struct
 
 from socratic_bench.documents.calibration import CorrectedFigures
 from socratic_bench.documents.judge_status import agreement_text
-from socratic_bench.studies.figures import danger
+from socratic_bench.studies.figures import danger, mean_of
 from socratic_bench.studies.groups import differing_conditions
-from socratic_bench.studies.report.breakdown import events, failures, findings, kinds
-from socratic_bench.studies.report.conditions import samples, settings
-from socratic_bench.studies.report.effort import cost, latency
+from socratic_bench.studies.report.breakdown import (
+    events,
+    failures,
+    findings,
+    kinds,
+    samples,
+)
+from socratic_bench.studies.report.differences import differences, result_sentences
 from socratic_bench.studies.report.judges import jury, labels_section
-from socratic_bench.studies.report.leaderboard import axes, board, groups
-from socratic_bench.studies.report.parts import (
-    Section,
-    between,
-    count_text,
-    listed,
-    number,
-    percent,
-    usd,
-)
-from socratic_bench.studies.report.study import (
-    Endurance,
-    Study,
-    endurances,
-    short_runs_note,
-    time_of,
-)
-from socratic_bench.studies.report.trajectories import by_turn, single_and_many, survival
+from socratic_bench.studies.report.leaderboard import axes, board, cost, groups, latency
+from socratic_bench.studies.report.parts import Section, count_text, listed, percent, usd
+from socratic_bench.studies.report.study import Study
+from socratic_bench.studies.report.trajectories import breaking_turns, by_turn, survival
 from socratic_bench.studies.rows import RunRow
 
-FEWEST_SAMPLES = 5
-MOST_NAMED = 3
-TINY = 0.001
+NO_STATS = "There are no intervals: install stats for intervals (pip install '.[stats]')."
 
 
 class Opening(Struct, frozen=True, kw_only=True):
@@ -57,52 +44,39 @@ class Report(Struct, frozen=True, kw_only=True):
     sections: Sequence[Section]
 
 
-def report_of(study: Study, correction: CorrectedFigures | None = None) -> Report:
-    """Build the report; sections without data are left out. `correction` has figures by labels, if
+def report_of(study: Study, corrected: CorrectedFigures | None = None) -> Report:
+    """Build the report; sections without data are left out. `corrected` has figures by labels, if
     there are any.
-
-    Raises `ImportError` without scipy.
     """
-    times = endurances(study)
     candidates = (
-        board(study, times),
-        axes(study),
+        differences(study),
         by_turn(study),
-        survival(study, times),
-        single_and_many(study),
-        samples(study),
+        breaking_turns(study),
+        board(study),
         *kinds(study),
+        samples(study),
+        axes(study),
+        failures(study),
+        cost(study),
+        survival(study),
         events(study),
         *findings(study),
         groups(study),
-        cost(study),
         latency(study),
-        settings(study),
         jury(study),
-        labels_section(correction),
-        failures(study),
+        labels_section(corrected),
     )
+    is_timed = bool(study.survival)
     return Report(
-        opening=_opening(study, times, is_labelled=correction is not None),
+        opening=Opening(
+            title=f"How long a model {study.views.endures}" if is_timed else study.primary.title,
+            sentences=[*result_sentences(study)],
+            facts=[*_facts(study, is_labelled=corrected is not None)],
+            notices=[*_notices(study)],
+        ),
         models=study.ranked,
         sections=[section for section in candidates if section],
     )
-
-
-def _opening(
-    study: Study, endurances: Mapping[str, Endurance], *, is_labelled: bool = False
-) -> Opening:
-    return Opening(
-        title=f"How long a model {study.views.endures}" if endurances else study.primary.title,
-        sentences=[*_sentences(study, endurances)],
-        facts=[*_facts(study, is_labelled=is_labelled)],
-        notices=[*_notices(study)],
-    )
-
-
-def _sentences(study: Study, endurances: Mapping[str, Endurance]) -> Iterator[str]:
-    """Which model is best and how certain that is, and where it breaks."""
-    yield from _of_endurance(study, endurances) if endurances else _of_metric(study)
 
 
 def _facts(study: Study, *, is_labelled: bool) -> Iterator[tuple[str, str]]:
@@ -122,7 +96,7 @@ def _facts(study: Study, *, is_labelled: bool) -> Iterator[tuple[str, str]]:
             yield fact.title, fact.with_unit(value)
     days = sorted({str(run.at("timestamps.started_at") or "")[:10] for run in runs} - {""})
     if days:
-        yield "Played", days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+        yield "Run on", days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     yield "Cost", _cost(runs)
 
 
@@ -184,206 +158,53 @@ def _cost(runs: Sequence[RunRow]) -> str:
     if len(known_costs) < len(costs):
         text += f" for {len(known_costs)} of {count_text(len(costs), 'run')}; the rest is not known"
     if all(run.at("cost.stand_in") for run in runs):
-        text += ", simulated and not billed"
+        return f"nothing: simulated (at list prices {text})"
     return text
 
 
 def _notices(study: Study) -> Iterator[str]:
+    if not study.has_limits:
+        yield NO_STATS
+    if study.varied:
+        names = listed([name.replace("_", " ") for name in study.varied.values()])
+        yield f"Runs of one model differ in {names}: each way of running it stands apart."
     for path, values in differing_conditions(study.groups).items():
-        unpriced = (f"{', '.join(map(str, models))} for {name}" for name, models in values.items())
-        yield f"The models were not played alike: {path} is {'; '.join(unpriced)}."
-    if note := short_runs_note(study):
-        yield note
-    for model in study.ranked:
-        yield from danger(model, study.primary.title.lower(), study.whole(model).two_groups)
+        if path not in study.varied:
+            pairs = (f"{', '.join(map(str, models))} for {name}" for name, models in values.items())
+            yield f"The models were not run alike: {path} is {'; '.join(pairs)}."
+    for model, runs in study.runs.items():
+        mean = mean_of(runs, study.primary, study.design)
+        yield from danger(model, study.primary.title.lower(), mean.two_groups)
     coverage = [run.at("judge.coverage") for run in study.rows.runs]
     lacking = sum(1 for share in coverage if share is not None and share < 1)
     if lacking:
         yield f"{count_text(lacking, 'run')} had turns that no judge could score."
-    is_of_parts = any(run.parts for run in study.rows.runs)  # and so are intervals
-    if len(study.rows.samples) < FEWEST_SAMPLES and not is_of_parts:
-        yield _few(study)
+    yield from _too_short(study)
+    yield from _low_ends(study)
+    if len(study.rows.samples) == 1 and not any(run.parts for run in study.rows.runs):
+        yield f"There is only one {study.views.sample}: the result need not hold for others."
 
 
-def _few(study: Study) -> str:
-    n, sample = len(study.rows.samples), study.views.sample
-    if n == 1:
-        return f"There is only one {sample}: nothing here tells of others."
-    return f"{n} {sample}s are few: read the intervals as rough."
-
-
-def _of_endurance(study: Study, endurances: Mapping[str, Endurance]) -> Iterator[str]:
-    best = next(model for model in study.ranked if model in endurances)
-    endurance = endurances[best]
-    mean, low, high = endurance.turns_held.mean, endurance.turns_held.low, endurance.turns_held.high
-    span = f"for {number(mean, 1)} of the first {endurance.horizon:g} turns on average"
-    if low is not None or high is not None:
-        span += f" (95 % interval {between(low, high, 1)})"
-    elif endurance.n_late:
-        turns = f"{endurance.horizon:g} turns of {_all(endurance.n)}"
-        span = f"without a {study.views.breaks} in the {turns}"
-    elif not endurance.n_events:
-        span = f"through all {endurance.horizon:g} turns in {_all(endurance.n)}"
-    if _all_tied(study):
+def _too_short(study: Study) -> Iterator[str]:
+    """Runs that are too short to show an event that begins in their second half."""
+    path = study.views.event_turns
+    turns = [(run.n_turns, run.at(path) or 0) for run in study.rows.runs] if path else []
+    short = [(n, least) for n, least in turns if n < 2 * least]
+    if short:
+        n, least = min(short)
         yield (
-            f"These runs cannot tell which model {study.views.endures} longest: "
-            f"{_together(study)}, and {best} stands first, as it does so {span}."
+            f"{count_text(len(short), 'run')} of {n} turns or so are short: a {study.views.breaks} "
+            f"takes {least} turns in a row, so none that begins after turn {max(0, n - least)} is "
+            f"seen. Run at least {2 * least} turns."
         )
-    else:
-        longest = " longest:" if len(study.ranked) > 1 else ""
-        yield f"{best} {study.views.endures}{longest} {span}, {_certainty(study, best)}."
-    yield f"{_breaks(study, best, endurances)}.{_late(endurances)}"
 
 
-def _all(n: int) -> str:
-    return "the only run" if n == 1 else f"all {n} runs"
-
-
-def _all_tied(study: Study) -> bool:
-    return study.tiers is not None and len(study.tiers) == 1 and len(study.ranked) > 1
-
-
-def _together(study: Study) -> str:
-    n = len(study.ranked)
-    return f"all {n} are tied" if n > 2 else "both are tied"  # noqa: PLR2004 -- both
-
-
-def _certainty(study: Study, best: str) -> str:
-    """How certain it is that the first model is the best."""
-    other_models = [model for model in study.ranked if model != best]
-    if not other_models:
-        return "with no other model to compare it with"
-    p_values = study.p_values(study.ordering.name)
-    differences = {model: p_values.get((best, model)) for model in other_models}
-    if not any(p is not None for p in differences.values()):
-        return "though nothing tells whether that is more than chance: it takes pairs of runs"
-    if study.tiers and len(study.tiers[0]) > 1:
-        return f"though these runs cannot tell it from {listed(_first(study.tiers[0][1:]))}"
-    largest = max(p for p in differences.values() if p is not None)
-    whom = {1: "the other model", 2: "both others"}.get(
-        len(other_models), f"all {len(other_models)} others"
-    )
-    return f"and longer than {whom} by more than chance ({_p_at_most(largest)})"
-
-
-def _first(words: Sequence[str], also: str = "") -> list[str]:
-    """The first few words, and the number of the remaining ones."""
-    n_more = len(words) - MOST_NAMED
-    return [*words[:MOST_NAMED], *([f"{also}{n_more} more"] if n_more > 0 else [])]
-
-
-def _p_at_most(largest: float) -> str:
-    if largest < TINY:
-        return "p under .001"
-    bound = ceil(largest / TINY) * TINY
-    return f"p at most {number(bound, 3).lstrip('0')}"
-
-
-def _breaks(study: Study, best: str, endurances: Mapping[str, Endurance]) -> str:
-    """Where the best model breaks, and when the other ones do."""
-    endurance = endurances[best]
-    own_sentence = _own_breaks(study, best, endurance)
-    other_sentences = [
-        f"{model} in {other.n_events} of {count_text(other.n, 'run')}{_when(other)}"
-        for model, other in endurances.items()
-        if model != best and other.n_events
-    ]
-    if not other_sentences:
-        alone = len(endurances) == 1
-        return (
-            own_sentence
-            if endurance.n_events or alone
-            else f"{own_sentence}; nor had one of any other model"
-        )
-    return f"{own_sentence}. Others break: {'; '.join(_first(other_sentences, 'and '))}"
-
-
-def _own_breaks(study: Study, best: str, endurance: Endurance) -> str:
-    if not endurance.n_events:
-        return f"No run of it had a {study.views.breaks}{_sure_of(study, endurance)}"
-    runs = count_text(endurance.n, "run")
-    sentence = f"It breaks in {endurance.n_events} of its {runs}{_when(endurance)}"
-    if endurance.n_events < endurance.n:
-        sentence += f", most often in {_worst_sample(study, best)}"
-    return sentence
-
-
-def _sure_of(study: Study, endurance: Endurance) -> str:
-    """The lower bound of the share of further runs without the event."""
-    share = endurance.without
-    if share.low is None:
-        return ""
-    of_what = count_text(endurance.n, "run")
-    if share.n_clusters < endurance.n:
-        samples = count_text(share.n_clusters, study.views.sample)
-        of_what = f"{samples}, which its {endurance.n} runs repeat,"
-    least = f"at least {percent(share.low)} of further runs have none"
-    return f"; from {of_what} one can be 95 % sure that {least}"
-
-
-def _when(endurance: Endurance) -> str:
-    """The turn in which the event comes, if it is the same in all runs, or the median turn."""
-    turns = {time.at for time in endurance.times if time.is_event}
-    if len(turns) == 1:
-        return f" at turn {turns.pop():g}"
-    return "" if endurance.median is None else f", by turn {endurance.median:g} in half of all"
-
-
-def _worst_sample(study: Study, model: str) -> str:
-    """The sample with the highest share of runs with the event, with counts."""
-    events: Counter[str] = Counter()
-    runs: Counter[str] = Counter()
-    for run in study.runs[model]:
-        time = time_of(run, study.ordering)
-        if time is not None:
-            runs[run.sample_name] += 1
-            events[run.sample_name] += time.is_event
-    worst = max(sorted(runs), key=lambda sample: events[sample] / runs[sample])
-    return f"{worst} ({events[worst]} of {runs[worst]})"
-
-
-def _late(endurances: Mapping[str, Endurance]) -> str:
-    """Runs that end in low turns, where it is unknown whether the lapse would have lasted."""
-    sentences = [
-        f"{model} in {endurance.n_late} of {count_text(endurance.n, 'run')}"
-        for model, endurance in endurances.items()
-        if endurance.n_late
-    ]
-    named = "; ".join(_first(sentences, "and "))
-    return f" Under the threshold at the end, too late to count: {named}." if sentences else ""
-
-
-def _of_metric(study: Study) -> Iterator[str]:
-    metric, best = study.primary, study.ranked[0]
-    mean = study.mean(metric, study.runs[best])
-    if mean is None:
-        yield f"Nothing is known of {metric.title.lower()}."
-        return
-    interval = f" (95 % interval {between(mean.low, mean.high)})" if mean.low is not None else ""
-    extreme = "highest" if metric.higher_is_better else "lowest"
-    if _all_tied(study):
+def _low_ends(study: Study) -> Iterator[str]:
+    """Runs whose last turns are low, but too few to tell whether that lasts."""
+    times = [(run, run.times.get(study.ordering.name)) for run in study.rows.runs]
+    n = sum(time is not None and not time.is_event and time.at < run.n_turns for run, time in times)
+    if n:
         yield (
-            f"These runs cannot tell which model is best by “{metric.title}”: "
-            f"{_together(study)}, and {best} stands first with {number(mean.mean)}{interval}."
+            f"{count_text(n, 'run')} end in low turns, too few to tell whether that lasts: they "
+            "count as held until there."
         )
-        return
-    yield (
-        f"{best} has the {extreme} value of “{metric.title}”, {number(mean.mean)}{interval}, "
-        f"{_certainty(study, best).replace('longer than', 'better than')}."
-    )
-    worst = _weakest(study, best)
-    if worst:
-        yield f"It is weakest in {worst}."
-
-
-def _weakest(study: Study, model: str) -> str | None:
-    by_sample: dict[str, list[RunRow]] = {}
-    for run in study.runs[model]:
-        by_sample.setdefault(run.sample_name, []).append(run)
-    means = {name: study.mean(study.primary, runs) for name, runs in by_sample.items()}
-    known_means = {name: mean.mean for name, mean in means.items() if mean}
-    if len(known_means) < 2:  # noqa: PLR2004 -- of one there is no weakest
-        return None
-    sign = 1 if study.primary.higher_is_better else -1
-    name = min(known_means, key=lambda sample: sign * known_means[sample])
-    return f"{name} ({number(known_means[name])})"

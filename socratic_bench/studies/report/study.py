@@ -1,40 +1,32 @@
-"""Figures by model that all sections of a report share: order, means, intervals, ties, and times
-until an event.
+"""Figures by model that all sections of a report share: order, means, intervals, differences of
+models, and times until an event.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import combinations, product
-from statistics import fmean
+from itertools import combinations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from socratic_bench.documents.sweep import Mean
+from socratic_bench.documents.sweep import PairedDifference, Survival
 from socratic_bench.ports.benchmark import MetricInfo
 from socratic_bench.ports.parts import Views
-from socratic_bench.runs.gates import metric_at
-from socratic_bench.statistics.bootstrap import Limits, Method, in_fixed_order, survival_limits
-from socratic_bench.statistics.differences import ALPHA, sign_flip_p, subset_means
-from socratic_bench.statistics.intervals import clustered
-from socratic_bench.statistics.survival import Step, Time, curve, median, restricted_mean
-from socratic_bench.studies.figures import (
-    differences_by_cluster,
-    interval_of,
-    mean_of,
-    values_of,
-)
-from socratic_bench.studies.groups import Group, design_of, pair_runs
+from socratic_bench.statistics.intervals import clustered, is_available
+from socratic_bench.studies.figures import Design, interval_of, values_of
+from socratic_bench.studies.groups import Group, design_of, differing_conditions, pair_runs
+from socratic_bench.studies.primary import PairedRuns, primary_differences
 from socratic_bench.studies.report.rows import Rows
-from socratic_bench.studies.rows import RunRow, TurnRow
-from socratic_bench.studies.times import common_horizon, times_by_cluster
-from socratic_bench.types import plural
+from socratic_bench.studies.rows import N_TURNS, RunRow, TurnRow
+from socratic_bench.studies.times import common_horizon, survival_of, times_by_cluster
 
-METHOD: Method = "t"
 # More panels in one chart tell nobody anything, and colours and shapes would come twice.
 MOST_PANELS = 8
 SHARE = MetricInfo(name="share", title="Share", low=0, high=1, is_rate=True)
-FEWEST_LATE = 2
+LONGEST_VALUE = 16
+# Inputs of a run that say nothing of how its model was played.
+_NO_TREATMENT = frozenset({"runner_version", "sdk_version", "scenario_sha256"})
 
 
 class Estimate(Struct, frozen=True, kw_only=True):
@@ -57,16 +49,24 @@ class Estimate(Struct, frozen=True, kw_only=True):
 
 class Study:
     """Rows with their figures. `ranked` are the models, ordered by the metric `ordering` from best
-    to worst.
+    to worst. A model that was played in several ways, such as at two temperatures, stands apart for
+    each of them, under a name that says which; `varied` are the names of what was varied.
     """
 
     def __init__(self, rows: Rows) -> None:
-        self.rows = rows
         self.views: Views = rows.benchmark.views
         self.metrics = {metric.name: metric for metric in rows.benchmark.metrics}
         self.ordering = self.metrics[self.views.endurance or rows.benchmark.primary_metric]
         self.primary = self.metrics[rows.benchmark.primary_metric]
-        self.design = design_of(rows.runs, METHOD)
+        self.has_limits = is_available()
+        self.design: Design = design_of(rows.runs, "t" if self.has_limits else None)
+        self.varied = _varied(rows)
+        self._ways = {run.run_id: _way(run, self.varied) for run in rows.runs}
+        named = [replace(run, model=self._name(run)) for run in rows.runs]
+        self.rows = replace(rows, runs=named)
+
+    def _name(self, run: RunRow) -> str:
+        return ", ".join((run.model, *self._ways[run.run_id]))
 
     @property
     def panel_models(self) -> list[str]:
@@ -86,7 +86,7 @@ class Study:
 
     @cached_property
     def ranked(self) -> list[str]:
-        """Ties in `ordering` are ordered by the primary metric; unknown values come last."""
+        """Equal models in `ordering` are ordered by the primary metric; unknown ones come last."""
 
         def place(model: str) -> tuple[tuple[bool, float], ...]:
             runs = self.rows.of(model)
@@ -96,24 +96,66 @@ class Study:
 
         return sorted(self.rows.models, key=lambda model: (place(model), model))
 
+    @cached_property
+    def differences(self) -> list[PairedDifference]:
+        """The primary figure of each two models that were played in the same way, each way being a
+        question of its own; if there is one model, of each two ways in which it was played.
+        """
+        by_way: dict[tuple[str, ...], list[Group]] = defaultdict(list)
+        for group in self.groups:
+            by_way[self._ways[group.runs[0].run_id]].append(group)
+        families = [*by_way.values()]
+        if all(len(family) == 1 for family in families):
+            families = [self.groups]
+        return [difference for family in families for difference in self._differences(family)]
+
+    def _differences(self, groups: Sequence[Group]) -> list[PairedDifference]:
+        paired = [
+            PairedRuns(first=first.name, second=second.name, pairs=pairing.pairs)
+            for first, second in combinations(groups, 2)
+            for pairing in (pair_runs(first, second, self.design, lambda _: None),)
+        ]
+        return primary_differences(
+            paired,
+            self.rows.benchmark,
+            is_one_sample=len(self.rows.samples) == 1,
+            has_limits=self.has_limits,
+        )
+
+    @cached_property
+    def winner(self) -> str | None:
+        """The model that is better than every other, if there is one."""
+        wins = [difference.winner for difference in self.differences]
+        n_others = len(self.ranked) - 1
+        return next(
+            (name for name in self.ranked if n_others and wins.count(name) == n_others), None
+        )
+
+    @cached_property
+    def survival(self) -> Mapping[str, Survival]:
+        """Times until the event by model, at one horizon; empty if the benchmark has no event."""
+        name = self.ordering.name
+        times = {
+            model: times_by_cluster(runs, name, self.design) for model, runs in self.runs.items()
+        }
+        known_times = {model: clusters for model, clusters in times.items() if clusters}
+        if not known_times:
+            return {}
+        horizon = common_horizon(known_times.values())
+        if not horizon:
+            return {}
+        return {
+            model: survival_of(clusters, horizon, has_limits=self.has_limits)
+            for model, clusters in known_times.items()
+        }
+
     def mean(self, metric: MetricInfo, runs: Iterable[RunRow]) -> Estimate | None:
         """Mean of a metric over runs in which it is known, or over the parts of its items."""
         clusters: dict[Hashable, list[float]] = defaultdict(list)
         for run in runs:
-            for key, value in values_of(run, metric.name, self.cluster_of(run)).items():
+            for key, value in values_of(run, metric.name, self.design.cluster(run)).items():
                 clusters[key].append(value)
-        return _estimate(clusters, metric)
-
-    @cached_property
-    def is_of_parts(self) -> bool:
-        """Whether values of the primary metric are those of items."""
-        return any(run.parts.get(self.primary.name) for run in self.rows.runs)
-
-    @property
-    def clusters(self) -> str:
-        """What intervals are clustered by, as a plural noun."""
-        cluster = self.views.prompt if len(self.rows.samples) == 1 else self.views.sample
-        return f"{cluster}s"
+        return self._estimate(clusters, metric)
 
     @property
     def groups(self) -> list[Group]:
@@ -121,10 +163,6 @@ class Study:
         return [
             Group(name=model, model=model, runs=tuple(runs)) for model, runs in self.runs.items()
         ]
-
-    def whole(self, model: str) -> Mean:
-        """The primary metric of a model's runs, as `compare` computes it."""
-        return mean_of(self.rows.of(model), self.primary, self.design)
 
     def over_turns(
         self, runs: Iterable[RunRow], value: Callable[[TurnRow], float | None], metric: MetricInfo
@@ -140,72 +178,59 @@ class Study:
         clusters: dict[Hashable, list[float]] = defaultdict(list)
         for run, value in values:
             if value is not None:
-                clusters[self.cluster_of(run)].append(value)
-        return _estimate(clusters, metric)
+                clusters[self.design.cluster(run)].append(value)
+        return self._estimate(clusters, metric)
 
-    def cluster_of(self, run: RunRow) -> Hashable:
-        """The cluster of a run: its sample, or its prompt if all have one sample."""
-        return self.design.cluster(run)
-
-    def p_values(self, metric: str) -> Mapping[tuple[str, str], float]:
-        """p-values of the difference between each two models, over paired runs."""
-        p_by_pair = {}
-        for group, other in combinations(self.groups, 2):
-            pairing = pair_runs(group, other, self.design)
-            clusters = differences_by_cluster(pairing.pairs, metric)
-            if clusters:
-                p = sign_flip_p(subset_means([fmean(values) for values in clusters]))
-                p_by_pair[group.name, other.name] = p
-        return p_by_pair
-
-    @cached_property
-    def tiers(self) -> list[list[str]] | None:
-        """Models in groups that cannot be told apart by the metric `ordering`, the best first. A
-        new group begins where every model above differs significantly from every one below, so that
-        each border is one claim. `None` if no pair can be tested.
-        """
-        p_values = self.p_values(self.ordering.name)
-        if not p_values:
+    def _estimate(
+        self, clusters: Mapping[Hashable, list[float]], metric: MetricInfo
+    ) -> Estimate | None:
+        if not clusters:
             return None
-        tiers: list[list[str]] = [[]]
-        for n, model in enumerate(self.ranked):
-            pairs = product(self.ranked[:n], self.ranked[n:])
-            if n and all(p_values.get(pair, 1.0) <= ALPHA for pair in pairs):
-                tiers.append([])
-            tiers[-1].append(model)
-        return tiers
+        mean = clustered([*clusters.values()])
+        interval = interval_of(metric, [*clusters.values()], self.design.method)
+        return Estimate(
+            mean=mean.mean,
+            low=interval.low if interval else None,
+            high=interval.high if interval else None,
+            n=mean.n,
+            n_clusters=mean.n_clusters,
+        )
 
 
-class Endurance(Struct, frozen=True, kw_only=True):
-    """Times until the event over the runs of one model: `turns_held` is the restricted mean over
-    the first `horizon` turns, `median` the turn by which half of the runs had it, `without` the
-    share of runs without it. `n_late` runs without it end in low turns, which may be its beginning.
+def _varied(rows: Rows) -> Mapping[str, str]:
+    """What differs between runs of one model that could change their figures: by path in a run's
+    document, its name.
     """
+    varied: dict[str, str] = {}
+    for model in rows.models:
+        runs = rows.of(model)
+        # By their sources, so that conditions are read as `compare` reads them.
+        alone = [Group(name=run.run_id, model=model, runs=(run,)) for run in runs]
+        paths = [
+            path
+            for path in differing_conditions(alone)
+            if path != N_TURNS and not path.startswith("judge.")
+        ]
+        inputs = {name for run in runs for name in run.at("inputs") or {}} - _NO_TREATMENT
+        paths += [f"inputs.{name}" for name in sorted(inputs) if _differs(runs, name)]
+        varied |= {path: path.rpartition(".")[2] for path in paths}
+    return varied
 
-    n: int
-    n_events: int
-    n_late: int
-    horizon: float
-    turns_held: Estimate
-    median: float | None
-    median_limits: Limits
-    steps: Sequence[Step]
-    times: Sequence[Time]
-    without: Estimate
+
+def _differs(runs: Sequence[RunRow], name: str) -> bool:
+    values = [run.at(f"inputs.{name}") for run in runs]
+    is_plain = all(value is None or isinstance(value, bool | int | float | str) for value in values)
+    is_hash = name.endswith("_sha256") and name != "system_prompt_sha256"
+    return is_plain and not is_hash and len({*values}) > 1
 
 
-def short_runs_note(study: Study) -> str | None:
-    """A note on runs that are too short to show an event that begins in their second half."""
-    path = study.views.event_turns
-    turns = [(run.n_turns, run.at(path) or 0) for run in study.rows.runs] if path else []
-    short = [(n, least) for n, least in turns if n < 2 * least]
-    if not short:
-        return None
-    n, least = min(short)
-    return (
-        f"{plural(len(short), 'run')} of {n} turns or so are short: a {study.views.breaks} takes "
-        f"{least} turns in a row, so none that begins after turn {max(0, n - least)} can be seen. "
-        f"Play at least {2 * least}."
+def _way(run: RunRow, varied: Mapping[str, str]) -> tuple[str, ...]:
+    """How a run was played, as far as that was varied, such as ("temperature 0.7",)."""
+    values = {name: run.at(path) for path, name in varied.items()}
+    return tuple(
+        f"{name.replace('_', ' ').removesuffix(' sha256')} "
+        f"{'default' if value is None else str(value)[:LONGEST_VALUE]}"
+        for name, value in values.items()
     )
 
 
@@ -218,100 +243,6 @@ def score_metric(study: Study) -> MetricInfo:
     if low is None or high is None or not scores or min(scores) < low or max(scores) > high:
         low = high = None
     return MetricInfo(name="score", title="Score", low=low, high=high)
-
-
-def endurances(study: Study) -> Mapping[str, Endurance]:
-    """Times until the event by model, at the horizon that sweeps and comparisons have; empty if
-    nothing is known of any turn.
-    """
-    metric = study.ordering
-    if metric.censored_by is None:
-        return {}
-    clusters = {
-        model: times_by_cluster(runs, metric.name, study.design)
-        for model, runs in study.runs.items()
-    }
-    known_clusters = {
-        model: model_clusters for model, model_clusters in clusters.items() if model_clusters
-    }
-    if not known_clusters:
-        return {}
-    horizon = common_horizon(known_clusters.values())
-    if not horizon:
-        return {}
-    return {
-        model: _endurance(study, study.runs[model], model_clusters, metric, horizon)
-        for model, model_clusters in known_clusters.items()
-    }
-
-
-def _endurance(
-    study: Study,
-    runs: Sequence[RunRow],
-    clusters: Sequence[Sequence[Time]],
-    metric: MetricInfo,
-    horizon: float,
-) -> Endurance:
-    times = [time for cluster in clusters for time in cluster]
-    steps = curve(times)
-    limits = survival_limits(in_fixed_order(clusters), horizon)
-
-    run_times = [(run, time) for run in runs if (time := time_of(run, metric))]
-    without = study.estimate(((run, float(not time.is_event)) for run, time in run_times), SHARE)
-    if without is None:
-        raise ValueError("no run has a time")
-    return Endurance(
-        n=len(times),
-        n_events=sum(time.is_event for time in times),
-        n_late=sum(_is_late(study, run, metric) for run in runs),
-        horizon=horizon,
-        turns_held=Estimate(
-            mean=restricted_mean(steps, horizon),
-            low=limits.restricted_mean.low,
-            high=limits.restricted_mean.high,
-            n=len(times),
-            n_clusters=len(clusters),
-        ),
-        median=median(steps),
-        median_limits=limits.median,
-        steps=steps,
-        times=times,
-        without=without,
-    )
-
-
-def _is_late(study: Study, run: RunRow, metric: MetricInfo) -> bool:
-    """Whether a run without the event ends in low turns; a single one may be noise."""
-    time, path = time_of(run, metric), study.views.threshold
-    threshold = run.at(path) if path else None
-    if time is None or time.is_event or threshold is None:
-        return False
-    scores = [turn.score for turn in run.turns if turn.score is not None and not turn.is_replayed]
-    last = scores[-FEWEST_LATE:]
-    return len(last) == FEWEST_LATE and all(score < threshold for score in last)
-
-
-def time_of(run: RunRow, metric: MetricInfo) -> Time | None:
-    """The turn of the event in a run, or the turn until which it was watched."""
-    at = run.metrics[metric.name]
-    if at is None or metric.censored_by is None:
-        return None
-    is_censored = metric_at(metric.censored_by, run.document["metrics"])
-    return Time(at, is_event=not is_censored)
-
-
-def _estimate(clusters: Mapping[Hashable, list[float]], metric: MetricInfo) -> Estimate | None:
-    if not clusters:
-        return None
-    mean = clustered([*clusters.values()])
-    interval = interval_of(metric, [*clusters.values()], METHOD)
-    return Estimate(
-        mean=mean.mean,
-        low=interval.low if interval else None,
-        high=interval.high if interval else None,
-        n=mean.n,
-        n_clusters=mean.n_clusters,
-    )
 
 
 def _place(metric: MetricInfo, estimate: Estimate | None) -> tuple[bool, float]:

@@ -1,27 +1,27 @@
-"""Sections on the course of a dialogue: scores by turn, survival, hazards, and the first turn
-against later ones.
+"""Sections on the course of a dialogue: scores by turn, the turns in which models break, and how
+many runs hold until when.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
+from socratic_bench.documents.sweep import Survival
 from socratic_bench.ports.benchmark import MetricInfo
-from socratic_bench.studies.report.breakdown import share_text
 from socratic_bench.studies.report.chart_kinds import behind_words, over_turns
-from socratic_bench.studies.report.charts import extent, intervals
-from socratic_bench.studies.report.leaderboard import MODEL, chart_point, interval_text
+from socratic_bench.studies.report.charts import extent
+from socratic_bench.studies.report.leaderboard import MODEL, interval_text, kinds_of, survival_text
 from socratic_bench.studies.report.parts import (
     Chart,
     Figure,
+    Quote,
     Section,
     columns,
-    listed,
     number,
     percent,
 )
-from socratic_bench.studies.report.study import SHARE, Endurance, Estimate, Study, score_metric
+from socratic_bench.studies.report.study import Estimate, Study, score_metric
 from socratic_bench.studies.rows import RunRow, TurnRow
 
-FIRST, LATER = "First turn", "Later turns"
+LONGEST_QUOTE = 600
 
 
 def by_turn(study: Study) -> Section | None:
@@ -60,11 +60,7 @@ def by_turn(study: Study) -> Section | None:
                     description="A panel for each model: its mean score over the turns with a band "
                     f"of 95 %{behind_words(study.panel_models)}. The table has the figures.",
                     specs=over_turns(
-                        data,
-                        study.panel_models,
-                        "Score",
-                        extent(metric.low, metric.high),
-                        steps=False,
+                        data, study.panel_models, "Score", extent(metric.low, metric.high)
                     ),
                 ),
             )
@@ -82,172 +78,89 @@ def _by_turn(study: Study, runs: Sequence[RunRow], metric: MetricInfo) -> Mappin
     return {turn: mean for turn, mean in means.items() if mean}
 
 
-def survival(study: Study, endurances: Mapping[str, Endurance]) -> Section | None:
-    """The share of runs without the event, by turn."""
-    if not endurances:
+def breaking_turns(study: Study) -> Section | None:
+    """For each model the turn in which its worst run broke, in the words of both speakers."""
+    quotes = [quote for model in study.ranked if (quote := _quote(study, study.runs[model]))]
+    if not quotes:
         return None
-    event, models = (
-        study.views.breaks,
-        [model for model in study.panel_models if model in endurances],
+    return Section(
+        name="breaking",
+        title="Where each model breaks",
+        paragraphs=[f"From the worst run of each model: the first turn of its {_event(study)}."],
+        quotes=quotes,
     )
-    data = [
-        {
-            "model": model,
-            "turn": at,
-            "value": share,
-            "low": None,
-            "high": None,
-            "tip": f"{percent(share)} of runs had no {event} before turn {at:g}",
-        }
-        for model in models
-        for at, share in _corners(endurances[model])
+
+
+def _event(study: Study) -> str:
+    return f"{study.views.breaks}, or else its lowest turn" if study.survival else "lowest score"
+
+
+def _quote(study: Study, runs: Sequence[RunRow]) -> Quote | None:
+    scored = [(run, turn) for run in runs for turn in run.turns if _is_scored(turn)]
+    if not scored:
+        return None
+    breaks = [
+        (time.at, run)
+        for run in runs
+        if (time := run.times.get(study.ordering.name)) and time.is_event
     ]
-    titles = ("Runs", f"With a {event}", "Without (95 %)", "Half by turn (95 %)")
-    hazards = _hazards(study)
+    if breaks:
+        at, run = min(breaks, key=lambda pair: (pair[0], pair[1].run_id))
+        played = [turn for turn in run.turns if not turn.is_replayed]
+        turn, what = played[int(at)], study.views.breaks
+    else:
+        run, turn = min(scored, key=lambda pair: (pair[1].score, pair[0].run_id, pair[1].turn))
+        what = "lowest turn"
+    score = "no score" if turn.score is None else f"score {number(turn.score, 1)}"
+    return Quote(
+        model=run.model,
+        run_id=run.run_id,
+        turn=turn.turn,
+        title=f"{run.sample_name}, turn {turn.turn}: {what}, {score}",
+        kind=", ".join(kinds_of(turn, study)) or None,
+        prompt=_shorten(turn.said or ""),
+        reply=_shorten(turn.reply),
+    )
+
+
+def _is_scored(turn: TurnRow) -> bool:
+    return turn.score is not None and not turn.is_replayed
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= LONGEST_QUOTE else f"{text[:LONGEST_QUOTE].rstrip()} …"
+
+
+def survival(study: Study) -> Section | None:
+    """How many runs had the event, and when."""
+    if not study.survival:
+        return None
+    event = study.views.breaks
+    horizon = next(iter(study.survival.values())).horizon
+    titles = ("Runs", f"With a {event}", "Half by turn (95 %)", f"Mean turns held of {horizon:g}")
     return Section(
         name="survival",
-        title=f"Until the first {event}",
-        paragraphs=[f"By Kaplan and Meier: a run without a {event} counts until its end."],
+        title=f"Runs until the first {event}",
+        paragraphs=[
+            f"Kaplan-Meier: a run without a {event} counts until the last turn that could show one."
+        ],
         figures=[
             Figure(
                 caption=f"Runs until the first {event}",
-                columns=columns(MODEL, *titles, "Mean turns held (95 %)"),
-                rows=[
-                    [model, *_survival_cells(endurance)] for model, endurance in endurances.items()
-                ],
-                chart=Chart(
-                    name="survival",
-                    title=f"Share of runs without a {event}{study.models_note}",
-                    description="A panel for each model: the share of its runs that go on without "
-                    f"one, falling in steps{behind_words(models)}. The table has the "
-                    "figures.",
-                    specs=over_turns(data, models, "Share of runs", extent(0, 1), steps=True),
-                ),
-            ),
-            *([hazards] if hazards else []),
-        ],
-    )
-
-
-def _corners(endurance: Endurance) -> Iterator[tuple[float, float]]:
-    yield 0.0, 1.0
-    for step in endurance.steps:
-        yield step.at, step.share
-    yield endurance.horizon, endurance.steps[-1].share if endurance.steps else 1.0
-
-
-def _hazards(study: Study) -> Figure | None:
-    """The probability of each event in a turn in which it could occur."""
-    names = [*dict.fromkeys(name for run in study.rows.runs for name in run.exposures)]
-    rates = {
-        (model, name): study.estimate(
-            ((run, risk) for run in runs for risk in _risks(run, name)), SHARE
-        )
-        for model, runs in study.runs.items()
-        for name in names
-    }
-    data = [
-        {
-            "row": model,
-            "model": model,
-            "panel": name.capitalize(),
-            **rate.chart_values,
-            "tip": f"{model}, {name}: {share_text(rate)} of {rate.n} turns",
-        }
-        for (model, name), rate in rates.items()
-        if rate
-    ]
-    if not data:
-        return None
-    return Figure(
-        caption="Probability in each turn in which it could come (95 %)",
-        columns=columns(MODEL, *(f"{name.capitalize()}, a turn" for name in names)),
-        rows=[
-            [model, *(share_text(rates[model, name]) for name in names)] for model in study.ranked
-        ],
-        chart=Chart(
-            name="hazards",
-            title=f"Hazard of {listed(names)}",
-            description="For each event and model, how likely it is in a turn, with 95 % "
-            "intervals. The table has the figures.",
-            specs=intervals(data, study.ranked, "Probability in a turn", extent(0, 1)),
-        ),
-    )
-
-
-def _risks(run: RunRow, name: str) -> Iterator[float]:
-    """For each turn in which an event could occur, whether it occurred."""
-    exposure = run.exposures.get(name)
-    for n in range(len(exposure.turns)) if exposure else ():
-        yield float(exposure.is_event and n == len(exposure.turns) - 1) if exposure else 0.0
-
-
-def _survival_cells(endurance: Endurance) -> list[str]:
-    half = "not reached" if endurance.median is None else f"{endurance.median:g}"
-    limits = endurance.median_limits
-    if limits.low is not None or limits.high is not None:
-        high = "beyond" if limits.high is None else f"{limits.high:g}"
-        half += f" ({limits.low or 0:g} to {high})"
-    return [
-        str(endurance.n),
-        str(endurance.n_events),
-        share_text(endurance.without),
-        half,
-        interval_text(endurance.turns_held, 1),
-    ]
-
-
-def single_and_many(study: Study) -> Section | None:
-    """What a test of a single turn would show, beside later turns."""
-    metric = score_metric(study)
-
-    def first(turn: TurnRow) -> float | None:
-        return turn.score if turn.turn == 0 else None
-
-    def later(turn: TurnRow) -> float | None:
-        return turn.score if turn.turn > 0 else None
-
-    means = {
-        model: (study.over_turns(runs, first, metric), study.over_turns(runs, later, metric))
-        for model, runs in study.runs.items()
-    }
-    known_means = {
-        model: (first_mean, other)
-        for model, (first_mean, other) in means.items()
-        if first_mean and other
-    }
-    if not known_means:
-        return None
-    data = [
-        chart_point(row, model, mean, interval_text(mean, 1), panel=model)
-        for model in study.panel_models
-        for row, mean in zip((FIRST, LATER), known_means.get(model, ()), strict=False)
-    ]
-    rows = [
-        [
-            model,
-            interval_text(first_mean, 1),
-            interval_text(other, 1),
-            number(other.mean - first_mean.mean, 1),
-        ]
-        for model, (first_mean, other) in known_means.items()
-    ]
-    return Section(
-        name="single",
-        title="One turn against many",
-        paragraphs=["What a test of a single turn would have told, beside the turns after it."],
-        figures=[
-            Figure(
-                caption="Mean score with 95 % intervals",
-                columns=columns(MODEL, FIRST, LATER, "Change"),
-                rows=rows,
-                chart=Chart(
-                    name="single",
-                    title=f"Mean score of the first turn and of later ones{study.models_note}",
-                    description="For each model, the first turn above the later ones, with 95 % "
-                    "intervals. The table has the figures.",
-                    specs=intervals(data, study.ranked, "Score", extent(metric.low, metric.high)),
-                ),
+                columns=columns(MODEL, *titles),
+                rows=[[model, *_survival_cells(row)] for model, row in study.survival.items()],
             )
         ],
+        is_folded=True,
     )
+
+
+def _survival_cells(survival: Survival) -> list[str]:
+    median = survival.median
+    half = "not reached" if median.value is None else f"{median.value:g}"
+    if median.low is not None or median.high is not None:
+        high = "beyond" if median.high is None else f"{median.high:g}"
+        half += f" ({median.low or 0:g} to {high})"
+    share = percent(survival.n_events / survival.n)
+    held = survival_text(survival)
+    return [str(survival.n), f"{survival.n_events} ({share})", half, held]

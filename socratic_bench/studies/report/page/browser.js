@@ -31,9 +31,9 @@
     return run.block === null ? null : (await open(run.block))[run.place];
   }
 
-  const runs = index.runs.map(([id, model, sample, repeat, turns, score, events, block, place]) => ({
+  const runs = index.runs.map(([id, model, sample, repeat, turns, score, events, lapse, block, place]) => ({
     id, model: index.models[model], sample: index.samples[sample], repeat, turns, score,
-    events: events.map((one) => index.events[one]), block, place,
+    events: events.map((one) => index.events[one]), lapse, block, place,
   }));
   const named = new Map(runs.map((run) => [run.id, run]));
 
@@ -60,10 +60,8 @@
       kept = kept.filter((_, n) => texts[n] && texts[n].some((turn) =>
         (turn.r + "\n" + (turn.s || "")).toLowerCase().includes(sought)));
     }
-    const sign = order === "low" ? 1 : -1;
-    if (order !== "run") {
-      kept.sort((one, other) => (one.score === null) - (other.score === null) || sign * (one.score - other.score));
-    }
+    if (order === "best") kept = [...kept].reverse();
+    if (order === "run") kept = [...kept].sort((one, other) => one.id < other.id ? -1 : 1);
     return kept;
   }
 
@@ -80,10 +78,11 @@
   function entry(run) {
     const made = element("li");
     const link = element("a", `${run.model}, ${run.sample}`);
-    link.href = "#" + new URLSearchParams({ run: run.id });
+    link.href = "#" + new URLSearchParams({ run: run.id, ...(run.lapse === null ? {} : { turn: run.lapse }) });
     const what = element("span", null, "what");
     what.append(link, run.repeat === null ? "" : ` (repeat ${run.repeat})`);
-    made.append(what, element("span", `${index.score} ${figure(run.score)}`), element("span", `${run.turns} turns`));
+    made.append(what, element("span", `${index.score} ${figure(run.score)}`), element("span", `of ${run.turns} turns`));
+    if (run.lapse !== null) made.append(element("span", `falls short at turn ${run.lapse}`));
     if (run.events.length) made.append(element("span", run.events.map(spaced).join(", "), "bad"));
     return made;
   }
@@ -158,19 +157,20 @@
     head.append(element("span", turn.x ? "replayed" : turn.u ? "no score, " + spaced(turn.u) : `score ${figure(turn.p)}`), link);
     const seen = new Set(turn.v.flatMap((verdict) => verdict.s.map((one) => spaced(one[0]))));
     if (seen.size) head.append(element("span", [...seen].join(", "), "bad"));
+    if (turn.k) head.append(element("span", turn.k, "bad"));
     if (turn.o !== "answered") head.append(element("span", turn.o, "bad"));
     box.append(head);
     if (turn.s !== null) {
       const said = words(turn.s, [], "said");
-      said[0].prepend(element("span", "asked", "who"));
+      said[0].prepend(element("span", index.speakers[0], "who"));
       box.append(...said);
     }
     const reply = words(turn.r, evidence(turn), "");
-    reply[0].prepend(element("span", "answered", "who"));
+    reply[0].prepend(element("span", index.speakers[1], "who"));
     box.append(...reply, ...verdictsOf(turn));
     if (turn.h) {
       const details = element("details");
-      details.append(element("summary", "Read from the words, and other keys"), element("p", turn.h, "verdicts"));
+      details.append(element("summary", "Text features and metadata"), element("p", turn.h, "verdicts"));
       box.append(details);
     }
     if (String(turn.n) === wanted) {
@@ -186,7 +186,7 @@
     const title = element("h3", `${run.model}, ${run.sample}` + (run.repeat === null ? "" : ` (repeat ${run.repeat})`));
     made.append(head);
     head.append(title, element("p", `${run.id}, ${index.score} ${figure(run.score)}`, "kicker"));
-    const choose = element("label", "Beside another run of the same: ");
+    const choose = element("label", "Compare with another run: ");
     const select = element("select");
     select.append(new Option("none", ""));
     for (const one of runs) {

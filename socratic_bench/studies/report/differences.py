@@ -1,0 +1,167 @@
+"""The result: which model is better, by how much, how sure that is, and what would decide it."""
+
+from collections.abc import Iterator
+
+from socratic_bench.documents.sweep import PairedDifference, Survival
+from socratic_bench.studies.primary import NO_INTERVALS, p_text
+from socratic_bench.studies.report.charts import intervals
+from socratic_bench.studies.report.parts import (
+    UNKNOWN,
+    Chart,
+    Figure,
+    Section,
+    between,
+    columns,
+    count_text,
+    listed,
+    number,
+    words,
+)
+from socratic_bench.studies.report.study import Estimate, Study
+
+MOST_SENTENCES = 3
+MOST_IN_CHART = 10
+
+
+def result_sentences(study: Study) -> Iterator[str]:
+    """The best model against each of the next ones, and how often and when each model breaks."""
+    if not study.differences:
+        yield _of_one(study, study.ranked[0])
+    # The best model, or the best of each way to run them, is no other's second.
+    seconds = {pair.second for pair in study.differences}
+    of_best = [pair for pair in study.differences if pair.first not in seconds]
+    most = MOST_SENTENCES * (1 + bool(study.varied))
+    for difference in of_best[:most]:
+        yield f"{difference.summary}."
+    if study.survival:
+        lapses = [_lapses(study, model, it) for model, it in study.survival.items()]
+        more = len(lapses) - MOST_SENTENCES
+        rest = [f"{more} more in the table"] if more > 0 else []
+        yield f"Runs with a {study.views.breaks}: {'; '.join(lapses[:MOST_SENTENCES] + rest)}."
+
+
+def undecided_because(study: Study) -> str | None:
+    """Why no model is the winner; `None` if one is."""
+    if study.winner:
+        return None
+    if len(study.ranked) == 1:
+        return "there is one model"
+    if study.varied:
+        return f"{listed([*study.varied.values()])} varied: see each way in differences"
+    best = study.ranked[0]
+    reasons = [
+        pair.undecided_because
+        for pair in study.differences
+        if pair.undecided_because and best in (pair.first, pair.second)
+    ]
+    return reasons[0] if reasons else "no model was run in the same way as every other"
+
+
+def _of_one(study: Study, model: str) -> str:
+    survival = study.survival.get(model)
+    if survival:
+        mean = survival.restricted_mean
+        limits = between(mean.low, mean.high, 1)
+        interval = "" if limits == UNKNOWN else f" (95 % interval {limits})"
+        return (
+            f"{model} held {number(mean.value, 1)} of the first {survival.horizon:g} turns on "
+            f"average{interval}; there is no other model to compare it with."
+        )
+    estimate = study.mean(study.primary, study.runs[model])
+    if estimate is None:
+        return f"Nothing is known of {study.primary.title.lower()}."
+    limits = between(estimate.low, estimate.high)
+    interval = "" if limits == UNKNOWN else f" (95 % interval {limits})"
+    return (
+        f"{model}: {study.primary.title.lower()} {number(estimate.mean)}{interval}; there is no "
+        "other model to compare it with."
+    )
+
+
+def _lapses(study: Study, model: str, survival: Survival) -> str:
+    """How many runs had the event, and when."""
+    counts = f"{model} {survival.n_events} of {survival.n}"
+    turns = {
+        time.at
+        for run in study.runs[model]
+        if (time := run.times.get(study.ordering.name)) and time.is_event
+    }
+    if len(turns) == 1:
+        return f"{counts}, from turn {turns.pop():g} on"
+    return f"{counts}, the first from turn {min(turns):g} on" if turns else counts
+
+
+def differences(study: Study) -> Section | None:
+    """The difference of each two models in the primary figure."""
+    if not study.differences:
+        return None
+    figure = _figure(study)
+    unit = study.views.prompt if len(study.rows.samples) == 1 else study.views.sample
+    return Section(
+        name="differences",
+        title="Differences between models",
+        paragraphs=[
+            (
+                f"The first minus the second, over {unit}s that both ran. p is of an exact "
+                "sign-flip test, corrected for the number of pairs (Holm)."
+            )
+        ],
+        figures=[figure],
+    )
+
+
+def _figure(study: Study) -> Figure:
+    shown = study.differences
+    is_time = bool(study.survival)
+    what = "Turns held" if is_time else study.ordering.title
+    return Figure(
+        caption=f"{what}: difference of each two models",
+        columns=columns(
+            *(words("Model"), words("minus"), "Difference", "95 % interval", "p"),
+            *(f"{study.views.sample}s".capitalize(), words("Result")),
+        ),
+        rows=[_row(difference, is_time=is_time) for difference in shown],
+        chart=_chart(study, what) if len(shown) <= MOST_IN_CHART else None,
+    )
+
+
+def _row(pair: PairedDifference, *, is_time: bool) -> list[str]:
+    places = 1 if is_time else 2
+    interval = between(pair.low, pair.high, places)
+    if interval == UNKNOWN and pair.no_interval_because:
+        interval = NO_INTERVALS[pair.no_interval_because]
+    needed = f"; {pair.scenarios_needed} needed" if pair.scenarios_needed else ""
+    return [
+        pair.first,
+        pair.second,
+        number(pair.difference, places),
+        interval,
+        p_text(pair.p_adjusted),
+        str(pair.n_scenarios),
+        f"{pair.winner} is better" if pair.winner else f"undecided{needed}",
+    ]
+
+
+def _chart(study: Study, what: str) -> Chart | None:
+    data = [
+        {
+            "row": f"{pair.first} \N{MINUS SIGN} {pair.second}",
+            "model": pair.first,
+            **Estimate(
+                mean=pair.difference, low=pair.low, high=pair.high, n=0, n_clusters=0
+            ).chart_values,
+            "tip": pair.summary,
+        }
+        for pair in study.differences
+        if pair.difference is not None and pair.low is not None
+    ]
+    if not data:
+        return None
+    title = f"{what}: difference"
+    return Chart(
+        name="differences",
+        title=f"{what}: difference of {count_text(len(data), 'pair')} of models",
+        description=f"{title} of each two models with its 95 % interval. The table has the "
+        "figures.",
+        specs=intervals(data, study.ranked, title, {"zero": True, "nice": True}),
+    )
