@@ -188,7 +188,9 @@ def _notices(study: Study) -> Iterator[str]:
 def _too_short(study: Study) -> Iterator[str]:
     """Runs that are too short to show an event that begins in their second half."""
     path = study.views.event_turns
-    turns = [(run.n_turns, run.at(path) or 0) for run in study.rows.runs] if path else []
+    turns = (
+        [(run.n_turns, run.at(path) or 0) for run in study.rows.runs if run.times] if path else []
+    )
     short = [(n, least) for n, least in turns if n < 2 * least]
     if short:
         n, least = min(short)
