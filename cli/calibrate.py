@@ -43,7 +43,7 @@ exit codes: 0 complete, 2 usage, 3 credentials or access, 4 service or store una
 replies were judged, 6 deadline or budget, 129 SIGHUP, 130 SIGINT, 143 SIGTERM.
 """
 # Flags of a run that asks the tested model.
-EXCLUDED = {"fail-under", "calibration", "no-judge", "rubric", "resume-from", "brief"}
+EXCLUDED = {"fail-under", "fail-over", "calibration", "no-judge", "rubric", "resume-from", "brief"}
 LABELS: tuple[Row, ...] = (
     ("labels", "--labels", "many", "FILE", "labels, JSONL or CSV (socratic-runner schema label)"),
     (

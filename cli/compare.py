@@ -16,7 +16,7 @@ from socratic_bench.errors import EXIT_GATE, UsageError, Words
 from socratic_bench.settings import Gate
 from socratic_bench.studies.calibrate.corrections import CorrectionRequest
 from socratic_bench.studies.compare.compare import ComparisonRequest, compare
-from socratic_bench.studies.gates import MaxDrop, Minimum
+from socratic_bench.studies.gates import FigureBound, MaxDrop
 from socratic_bench.studies.groups import conditions_text
 from socratic_bench.types import plural
 
@@ -76,9 +76,16 @@ def build_parser() -> Parser:
         "--fail-under",
         metavar="METRIC=VALUE",
         action="append",
-        help="leave with 5 if a mean is lower, or not known; METRIC.low: the lower limit of its "
-        "interval; METRIC.median, METRIC.restricted_mean, and .low of these: of a time until an "
-        "event; repeatable; runs of one model are enough",
+        help="leave with 5 if the mean over a model's runs is lower, or not known; METRIC.low: the "
+        "lower limit of its interval; METRIC.median: of a time until an event; repeatable; runs of "
+        "one model are enough",
+    )
+    parser.add_argument(
+        "--fail-over",
+        metavar="METRIC=VALUE",
+        action="append",
+        help="the same if it is higher, for metrics of which less is better, as lapse_rate; "
+        "METRIC.high: the upper limit; repeatable",
     )
     parser.add_argument(
         "--metrics", metavar="NAME", nargs="+", help="compare these in place of the usual ones"
@@ -122,8 +129,11 @@ def _read_request(flags: Namespace, prog: str) -> tuple[ComparisonRequest, list[
         for word, drop in drops
         if drop is None
     ]
-    gates = [(word, Gate.parse(word)) for word in flags.fail_under or ()]
-    problems += [f"--fail-under {word!r} is not METRIC=VALUE." for word, gate in gates if not gate]
+    gates = [("under", word, Gate.parse(word)) for word in flags.fail_under or ()]
+    gates += [("over", word, Gate.parse_over(word)) for word in flags.fail_over or ()]
+    problems += [
+        f"--fail-{side} {word!r} is not METRIC=VALUE." for side, word, gate in gates if not gate
+    ]
     matches = read_matches(flags.match or (), problems)
     if (flags.match or flags.rate) and not flags.labels:
         problems.append("--match and --rate need --labels.")
@@ -135,7 +145,7 @@ def _read_request(flags: Namespace, prog: str) -> tuple[ComparisonRequest, list[
         baseline=flags.baseline,
         metrics=tuple(flags.metrics or ()),
         drops=tuple(drop for _, drop in drops if drop),
-        minima=tuple(Minimum.of(gate) for _, gate in gates if gate),
+        bounds=tuple(FigureBound.of(gate) for *_, gate in gates if gate),
         allows_differences=flags.allow,
         method=flags.interval,
         judging=flags.judging,

@@ -33,7 +33,7 @@ turns were judged, 6 deadline or budget, 129 SIGHUP, 130 SIGINT, 143 SIGTERM.
 """
 # Flags of a run that asks the tested model, or is stored anew.
 EXCLUDED = {
-    *("fail-under", "no-judge", "resume", "resume-from", "brief"),
+    *("fail-under", "fail-over", "no-judge", "resume", "resume-from", "brief"),
     *("output-dir", "s3-bucket", "s3-prefix"),
 }
 NAME_COLUMNS, COLUMNS = 22, 12

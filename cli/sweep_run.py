@@ -111,7 +111,7 @@ def document_and_exit_code(result: SweepResult) -> tuple[SweepDocument, int]:
     if result.error is not None:
         result.error.call_settings(flag_of)
     document = document_of(result, has_intervals=is_available(), call=flag_of)
-    return document, exit_code(result, document.minimum_gates)
+    return document, exit_code(result, document.figure_gates)
 
 
 def _print_result(result: SweepResult, flags: Flags) -> int:

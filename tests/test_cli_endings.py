@@ -153,11 +153,12 @@ def test_coverage_under_its_bound_fails_and_says_by_how_much():
 
 
 def test_gates_name_what_failed_and_by_how_much():
-    bounds = ("overall_score=9.9", "violation_rates.form=0.5", "overall_score=2")
+    bounds = ("overall_score=9.9", "overall_score=2")
     words = [word for bound in bounds for word in ("--fail-under", bound)]
+    words += ["--fail-over", "lapse_rate=0.5", "--fail-over", "lapse_rate=0.9"]
     outcome = run(
         *("--offline", "--model", "emulator.leading-v1:0", "--prompt", OPENING),
-        *("--turns", "3", *words),
+        *("--turns", "3", "--half-life-threshold", "10", *words),
     )
     document = outcome.document
     short = 9.9 - document["overall_score"]
@@ -165,20 +166,45 @@ def test_gates_name_what_failed_and_by_how_much():
     assert outcome.exit_code == 5
     assert document["status"] == "completed"
     assert document["error"]["code"] == "gate"
-    thresholds = document["thresholds"]["fail_under"]
-    assert thresholds == {"overall_score": 9.9, "violation_rates.form": 0.5}
+    thresholds = document["thresholds"]
+    assert thresholds["fail_under"] == {"overall_score": 9.9}
+    assert thresholds["fail_over"] == {"lapse_rate": 0.5}
     assert (
         f"overall_score is {document['overall_score']:g}, which is {short:.4g} under 9.9."
         in document["error"]["message"]
     )
-    assert "violation_rates.form is 0, which is 0.5 under 0.5." in outcome.stderr
+    assert "lapse_rate is 1, which is 0.5 over 0.5." in outcome.stderr
 
 
-def test_gate_on_a_null_metric_fails():
-    outcome = run(*OFFLINE, "--turns", "1", "--no-judge", "--fail-under", "overall_score=1")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--fail-under", "lapse_rate=0.2"), "a lower value is better. Bound it by --fail-over."),
+        (("--fail-over", "help=0.2"), "a higher value is better. Bound it by --fail-under."),
+        (("--fail-under", "overall_score=11"), "overall_score is from 0 to 10, so the result is"),
+        (("--fail-over", "lapse_rate=-0.1"), "lapse_rate is from 0 to 1, so the result is"),
+        (
+            ("--fail-under", "turns_held=5"),
+            "show a turns_held of 4 at most, and not of 5.",
+        ),
+        (("--fail-under", "half_life=9"), "show a half_life of 8 at most"),
+        (("--no-judge", "--fail-under", "overall_score=1"), "--no-judge leaves judging out"),
+        (("--judge-model", "emulator.judg-v1:0"), "--judge-model: --offline has no model"),
+        (("--student-model", "emulator.studnt-v1:0"), "(nearest: emulator.student-v1:0"),
+    ],
+)
+def test_what_is_certain_beforehand_or_does_not_exist_is_refused(words, said):
+    outcome = run(*OFFLINE, "--turns", "8", *words)
 
-    assert outcome.exit_code == 5
-    assert "overall_score is null" in outcome.document["error"]["message"]
+    assert (outcome.exit_code, outcome.document["n_turns"]) == (2, 0)
+    assert said in outcome.stderr
+
+
+def test_a_rate_of_lapses_passes_the_steady_tutor_and_fails_the_lecturer():
+    words = ("--offline", "--prompt", OPENING, "--turns", "4", "--fail-over", "lapse_rate=0.2")
+    codes = [run(*words, "--model", f"emulator.{name}-v1:0") for name in ("socratic", "lecturer")]
+
+    assert [outcome.exit_code for outcome in codes] == [0, 5]
 
 
 def test_thresholds_move_the_metrics_and_are_printed():

@@ -270,7 +270,7 @@ class TestGates:
             if doc["model"] == STEADY:
                 path = tmp_path / "curated" / "runs" / f"{run_id}.json"
                 path.write_text(json.dumps(doc))
-        drops = ("overall_score=0.01", "lapse_rate=0.01", "help.low=9", "recovery_rate=9")
+        drops = ("overall_score=0.01", "lapse_rate=0.01", "help.low=0.9", "recovery_rate=0.9")
         outcome = self.gated(again, tmp_path, *drops)
         gates = {one["metric"]: one for one in outcome.document["gates"]}
         (pair,) = outcome.document["pairs"]
@@ -297,7 +297,7 @@ class TestMinima:
         """The dialogues are those of a sweep; what it came to is told anew from its runs."""
         bounds = ("overall_score.low=3", "turns_held.restricted_mean.low=9", "help=0")
         outcome = self.gated(again, bounds=bounds)
-        gates = {one["gate"]: one for one in outcome.document["minimum_gates"]}
+        gates = {one["gate"]: one for one in outcome.document["figure_gates"]}
         (one,) = outcome.document["contenders"]
         found, times = one["metrics"]["overall_score"], one["survival"]["turns_held"]
 
@@ -317,10 +317,10 @@ class TestMinima:
         bare = without_scipy(tmp_path)
         unknown = {
             "recovery_rate.low": "no complete run tells it",
-            "turns_held.median": "no run saw the event",
+            "turns_held.median.low": "no run saw the event",
         }
         null = self.gated(again, bounds=tuple(f"{one}=0" for one in unknown))
-        gates = null.document["minimum_gates"]
+        gates = null.document["figure_gates"]
 
         assert null.exit_code == 5
         assert {one["gate"]: one["reason"] for one in gates} == unknown

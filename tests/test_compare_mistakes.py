@@ -220,7 +220,7 @@ class TestFailedCells:
         assert gated.exit_code == 5
         assert [gates[name]["passed"] for name in (STEADY, BROKEN)] == [True, False]
         assert f"overall_score of {BROKEN} is null" in gated.stderr
-        minima = {one["name"]: one for one in gated.document["minimum_gates"]}
+        minima = {one["name"]: one for one in gated.document["figure_gates"]}
         assert [minima[name]["passed"] for name in (STEADY, BROKEN)] == [True, False]
         assert minima[BROKEN]["reason"] in gated.stderr
 

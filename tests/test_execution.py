@@ -191,7 +191,7 @@ def test_a_sweeps_means_are_clustered_by_problem_and_so_are_its_gates(tmp_path):
     words = (*words, "--pred-generations", "2", "--fail-under", "mc.low=0.6", "--seed", "1")
     outcome = run("sweep", "--offline", *words, "-q", "-o", str(tmp_path))
     groups = {one["value"]: one["metrics"] for one in outcome.document["groups"]["model"]}
-    gates = {one["name"]: one for one in outcome.document["minimum_gates"]}
+    gates = {one["name"]: one for one in outcome.document["figure_gates"]}
 
     assert_valid("sweep", outcome.document)
     for name, model in zip(("executes", "recalls-25"), models, strict=True):
@@ -548,7 +548,12 @@ def test_settings_of_choices_are_their_own(service, tmp_path):
     place = data_set(tmp_path, row())
     words = ("--task", "both", "--choice-temperature", "0.3", "--choice-max-tokens", "88")
     more = ("--pred-top-p", "0.9", "--choice-reasoning", "high", "--dataset", place)
-    play(service, answering({"f(1)": said("A")}), *words, *more, "--pred-generations", "1")
+    play(
+        service,
+        answering({"f(1)": said("A")}),
+        *(*words, *more, "--pred-generations", "1"),
+        exit_code=5,  # its answers about outputs cannot be read
+    )
     found = {
         "Choose the program" in prompt_of(sent): (
             sent.body["inferenceConfig"],
@@ -613,9 +618,10 @@ def test_no_prompt_says_that_a_program_is_mutated(service, tmp_path):
     place = data_set(tmp_path, row(code="def f(x):\n    return '{call}' and x + 1\n"))
     replies = {"f(1)": said("A")}
     words = ("--dataset", place, "--task", "both", "--choice-runs", "3")
-    play(service, answering(replies), *words)
+    outcome = play(service, answering(replies), *words, exit_code=5)
     prompts = [prompt_of(sent) for sent in service.sent]
 
+    assert "10 of 14 answers could not be read, over 10%." in outcome["error"]["message"]
     assert not any(re.search("mutat|original", one, re.IGNORECASE) for one in prompts)
     assert any("'{call}'" in one for one in prompts)
     assert all("assert f(1) == ??" in one for one in prompts)

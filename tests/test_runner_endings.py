@@ -107,7 +107,7 @@ ENDS: dict[str, tuple[dict[str, Any], Ending]] = {
         Ending("max_turns", "completed", 5, 3, curated=True),
     ),
     "a gate fails": (
-        {"gates": (Gate("overall_score", 10.0), Gate("half_life", 4.0))},
+        {"gates": (Gate("overall_score", 10.0), Gate("slope", 1.0))},
         Ending("max_turns", "completed", 5, 3, curated=True),
     ),
     "a gate is reached": (
@@ -117,10 +117,6 @@ ENDS: dict[str, tuple[dict[str, Any], Ending]] = {
     "without a judge": (
         {"judge_model": None},
         Ending("max_turns", *COMPLETE, 3, curated=True),
-    ),
-    "a gate without a judge": (
-        {"judge_model": None, "gates": (Gate("overall_score", 0.0),)},
-        Ending("max_turns", "completed", 5, 3, curated=True),
     ),
 }
 

@@ -221,17 +221,17 @@ LIBRARY = {"model": "m", "prompt": "Why?", "region": "us-east-1"}
         (
             {"gates": (Gate("overall_score", "7"),)},  # type: ignore[arg-type]
             (
-                "gates is (Gate(metric='overall_score', minimum='7'),), but must be of type tuple["
-                "Gate, ...] ([0].minimum: expected `float`, got `str`)."
+                "gates is (Gate(metric='overall_score', bound='7', side='under'),), but must be of "
+                "type tuple[Gate, ...] ([0].bound: expected `float`, got `str`)."
             ),
         ),
         (
             {"gates": (Gate("overall_score", float("nan")),)},
-            "gates overall_score: the bound is nan, but must be a finite number.",
+            "gates overall_score: the bound is nan, but must be finite.",
         ),
         (
             {"gates": (Gate("half_life", float("inf")),)},
-            "gates half_life: the bound is inf, but must be a finite number.",
+            "gates half_life: the bound is inf, but must be finite.",
         ),
         ({"guardrail": "a:1"}, "guardrail is 'a:1', but must be of type Guardrail | None."),
         (
@@ -255,7 +255,7 @@ def test_what_can_be_taken_for_its_type_is_as_if_it_were(tmp_path):
     config: Any = RunConfig(
         **LIBRARY,
         offline=True,
-        gates=[{"metric": "overall_score", "minimum": 0}],
+        gates=[{"metric": "overall_score", "bound": 0}],
         request_metadata=[["team", "a"]],
         output_dir=tmp_path,
         call_timeout_s=20,

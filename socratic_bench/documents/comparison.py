@@ -20,9 +20,9 @@ from socratic_bench.documents.document import (
 from socratic_bench.documents.dry_run import ExpectedJuror
 from socratic_bench.documents.jury import Agreement
 from socratic_bench.documents.sweep import (
+    FigureGate,
     LimitsReason,
     Mean,
-    MinimumGate,
     NoInterval,
     PairedDifference,
     PrimaryMetric,
@@ -211,8 +211,8 @@ class ComparisonDocument(Document, frozen=True, kw_only=True):
     pairs: Annotated[list[ComparedPair], doc("each with each other, or with the baseline")]
     conditions: Annotated[list[Condition], doc("settings that differ between contenders (--allow)")]
     gates: Annotated[list[DropGate], doc("result of each --max-drop for each contender")]
-    minimum_gates: Annotated[
-        list[MinimumGate], doc("result of each --fail-under for each contender")
+    figure_gates: Annotated[
+        list[FigureGate], doc("result of each --fail-under and --fail-over for each contender")
     ]
     corrected: Annotated[
         CorrectedFigures | None, doc("figures corrected by labels; null without --labels")

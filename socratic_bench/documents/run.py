@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Annotated, Any, Literal
 
@@ -194,6 +194,10 @@ class Thresholds(Struct, frozen=True, kw_only=True):
         dict[str, Annotated[float, doc("the lowest value that passes")]],
         doc("by metric, the lowest value that passes; the highest of several"),
     ]
+    fail_over: Annotated[
+        dict[str, Annotated[float, doc("the highest value that passes")]],
+        doc("by metric, the highest value that passes; the lowest of several"),
+    ] = {}
 
 
 class ItemsEntry(Struct, frozen=True, kw_only=True):
@@ -348,7 +352,8 @@ class RunDocument(Document, frozen=True, kw_only=True):
             thresholds=Thresholds(
                 benchmark_keys=parts.thresholds.of(config),
                 min_judge_coverage=config.min_judge_coverage,
-                fail_under=_highest_minima(config.gates),
+                fail_under=_strictest(config.gates, max),
+                fail_over=_strictest(config.gates_over, min),
             ),
             inputs=Inputs.of(result),
             journal=[dict(entry) for entry in result.journal] if result.journal else None,
@@ -404,12 +409,12 @@ class CuratedDocument(RunDocument, frozen=True, kw_only=True):
         return {**{name: document[name] for name in (*first, "timestamps")}, **document}
 
 
-def _highest_minima(gates: Iterable[Gate]) -> dict[str, float]:
-    """The minimum of each metric: of several, the one that passes them all."""
-    minima: dict[str, float] = {}
+def _strictest(gates: Iterable[Gate], choose: Callable[[float, float], float]) -> dict[str, float]:
+    """The bound of each metric: of several, the one that decides."""
+    bounds: dict[str, float] = {}
     for gate in gates:
-        minima[gate.metric] = max(gate.minimum, minima.get(gate.metric, gate.minimum))
-    return minima
+        bounds[gate.metric] = choose(gate.bound, bounds.get(gate.metric, gate.bound))
+    return bounds
 
 
 def _error_entry(result: EndedRun) -> ErrorEntry | None:

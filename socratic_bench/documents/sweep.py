@@ -239,21 +239,28 @@ class Hazards(Struct, frozen=True, kw_only=True):
     by_kind: Annotated[dict[str, Hazard], doc("by the benchmark's kinds of turns")]
 
 
-class MinimumGate(Struct, frozen=True, kw_only=True):
-    """A minimum that a figure of a model's runs has to reach."""
+class FigureGate(Struct, frozen=True, kw_only=True):
+    """A bound that a figure of a model's runs has to keep."""
 
     name: Annotated[str, doc("the model")]
     gate: Annotated[
         str,
         doc(
             "path of a metric, with .median or .restricted_mean for a time until an event, and "
-            "with .low for the lower limit of its interval"
+            "with .low or .high for a limit of its interval"
         ),
     ]
-    minimum: Annotated[float, doc("the lowest value that passes")]
+    side: Annotated[
+        Literal["under", "over"],
+        doc("under: it fails under the bound (--fail-under); over: over it"),
+    ]
+    bound: Annotated[float, doc("the last value that passes")]
     value: Annotated[float | None, doc("the figure; null: unknown")]
     reason: Annotated[str | None, doc("why it is unknown; null: it is known")] = None
-    passed: Annotated[bool, doc("whether the figure is known and high enough")]
+    passed: Annotated[
+        bool,
+        doc("whether the figure is known to keep the bound; a median that lies beyond it, too"),
+    ]
 
 
 class CellRow(Struct, frozen=True, kw_only=True):
@@ -456,9 +463,8 @@ class SweepDocument(Struct, frozen=True, kw_only=True):
             "overall_score; empty without a jury"
         ),
     ] = {}
-    minimum_gates: Annotated[
-        list[MinimumGate],
-        doc("result of each --fail-under on an interval's limit or a time, by model"),
+    figure_gates: Annotated[
+        list[FigureGate], doc("result of each --fail-under and --fail-over, by model")
     ] = []
     usage: Annotated[ActorUsage, doc("of all roles of all cells that ended")] = ActorUsage()
     cost_usd: CostUsd = None

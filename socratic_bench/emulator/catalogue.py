@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from socratic_bench.emulator.dialogue import base_model_id
 from socratic_bench.emulator.errors import ServiceError, invalid, unknown_resource
-from socratic_bench.emulator.models import FAMILIES, MODEL_IDS
+from socratic_bench.emulator.models import is_embedded
 
 OWN = "emulator."
 _ARN = re.compile(
@@ -88,7 +88,7 @@ def _is_known(model_id: str, base: str) -> bool:
     if "/" in name or (arn and is_profile != (arn[1] == "inference-profile")):
         return False
     if base.startswith(OWN):
-        return not is_profile and (base in MODEL_IDS or re.fullmatch(FAMILIES, base) is not None)
+        return not is_profile and is_embedded(base)
     return base in _table()["context_windows"]
 
 

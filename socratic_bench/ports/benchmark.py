@@ -278,6 +278,10 @@ class Benchmark(Protocol):
         """The metrics that the findings of a closing verdict give; without findings, null."""
         return {}
 
+    def highest_values(self, config: CoreConfig) -> Mapping[str, float]:  # noqa: ARG002
+        """By metric, the highest value that a run of this length can show."""
+        return {}
+
     def falls_short(self, config: CoreConfig, turn: Turn) -> bool:  # noqa: ARG002
         """Whether the reply is so weak that reports and progress lines should mark it."""
         return False

@@ -16,7 +16,7 @@ from socratic_bench.models.cancel import run_cancellable
 from socratic_bench.ports.benchmark import EpisodeResult, Metrics
 from socratic_bench.ports.store import ArtifactStore
 from socratic_bench.runs.context import RunContext
-from socratic_bench.runs.gates import gate_failures, missing_verdicts
+from socratic_bench.runs.gates import gate_failures, missing_verdicts, unread_failures
 from socratic_bench.runs.judge_turns import Outcome, PlayedTurns
 from socratic_bench.runs.prepare import Plan
 from socratic_bench.runs.resume import StartedRun, add_resume_hints
@@ -225,7 +225,7 @@ def _with_closing_findings(
 
 
 def _gate_failures(plan: Plan, turns: Sequence[Turn], metrics: Metrics) -> tuple[str, ...]:
-    return gate_failures(
+    failures = gate_failures(
         plan.config,
         metrics,
         n_turns=sum(_is_due(plan, turn) for turn in turns),
@@ -233,6 +233,7 @@ def _gate_failures(plan: Plan, turns: Sequence[Turn], metrics: Metrics) -> tuple
         rubric=plan.rubric,
         closing=plan.benchmark.closing_metrics(()).keys(),
     )
+    return (*failures, *unread_failures(turns))
 
 
 def _is_due(plan: Plan, turn: Turn) -> bool:

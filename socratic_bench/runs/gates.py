@@ -1,16 +1,22 @@
-"""What a completed run must reach: coverage by the judge, and minima of metrics."""
+"""What a completed run must reach: coverage by the judge, readable answers, bounds of metrics."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.errors import BenchError, ModelError, Problem, Stopped
-from socratic_bench.ports.benchmark import Metrics
+from socratic_bench.ports.benchmark import MetricInfo, Metrics
 from socratic_bench.settings import Gate
 from socratic_bench.turns import Rubric, Turn, Unscored
 from socratic_bench.types import plural
 
 # A short run does not fail by a single slip of the judge.
 ALLOWED_UNJUDGED = 1
+MAX_UNREAD = 0.1
+NO_JUDGE = "{metric} is of judged turns, and {no_judge} leaves judging out."
+TOO_SHORT = (
+    "runs as short as these show a {metric} of {highest:g} at most, and not of {bound:g}. Raise "
+    "{turns}."
+)
 
 
 def gate_failures(
@@ -31,7 +37,7 @@ def gate_failures(
     reason = f"too few {unit}s" if n_counted else f"no {unit}"
     failures = [
         _gate_failure(gate, metrics, "no closing verdict" if gate.metric in closing else reason)
-        for gate in config.gates
+        for gate in config.all_gates
     ]
     if rubric and config.jurors:
         minimum = config.min_judge_coverage
@@ -39,14 +45,53 @@ def gate_failures(
     return tuple(sentence for sentence in failures if sentence)
 
 
-def has_gate_failures(
-    config: RunConfig, metrics: Metrics, *, n_turns: int, n_judged: int | None
-) -> bool:
-    """Whether a stored run missed any bound; `n_judged` is `None` if nobody judged it."""
-    is_covered = n_judged is None or not _coverage_failure(
-        config.min_judge_coverage, n_turns=n_turns, n_judged=n_judged
-    )
-    return not is_covered or any(_gate_failure(gate, metrics, "") for gate in config.gates)
+def unread_failures(turns: Sequence[Turn]) -> Iterator[str]:
+    """A sentence if too many answers of the model under test have a form that cannot be read."""
+    n = sum(turn.answered == "unparsed" for turn in turns)
+    if n > max(ALLOWED_UNJUDGED, MAX_UNREAD * len(turns)):
+        yield f"{n} of {plural(len(turns), 'answer')} could not be read, over {MAX_UNREAD:.0%}."
+
+
+def unknown_metric(gate: Gate, name: str, known: Iterable[str]) -> Problem:
+    text = f"{{{gate.setting}}} names no metric: {{metric!r}}. There is {{known}}."
+    return Problem.of(text, metric=name, known=", ".join(known))
+
+
+def gate_problem(
+    gate: Gate,
+    metric: MetricInfo,
+    *,
+    is_judged: bool = True,
+    highest: float | None = None,
+    n_parts: int = 1,
+) -> Problem | None:
+    """Why the result of a gate is certain before the first call; `None` if it is not.
+
+    `highest` is the highest value of the metric that the run can show, and `n_parts` how many of
+    its items can have the metric.
+    """
+    start, named = f"{{{gate.setting}}} {{word}}: ", {"word": gate.metric, "metric": metric.name}
+    if metric.higher_is_better != (gate.side == "under"):
+        other = "gates" if metric.higher_is_better else "gates_over"
+        better = "higher" if metric.higher_is_better else "lower"
+        text = f"of {{metric}} a {better} value is better. Bound it by {{{other}}}."
+        return Problem.of(start + text, **named)
+    if not is_judged and metric.needs_turns != 0:
+        return Problem.of(start + NO_JUDGE, **named)
+    if not n_parts:
+        return Problem.of(f"{start}nothing of what is asked for has {{metric}}.", **named)
+    if highest is not None and gate.bound > highest:
+        return Problem.of(start + TOO_SHORT, **named, bound=gate.bound, highest=highest)
+    low, high = metric.low, metric.high
+    if (low is not None and gate.bound < low) or (high is not None and gate.bound > high):
+        ends = f"from {low:g}" + ("" if high is None else f" to {high:g}")
+        return Problem.of(f"{start}{{metric}} is {ends}, so the result is certain.", **named)
+    return None
+
+
+def is_judged_enough(minimum: float, *, n_turns: int, n_judged: int) -> bool:
+    """Whether the judged turns of a run reach a coverage."""
+    return _coverage_failure(minimum, n_turns=n_turns, n_judged=n_judged) is None
 
 
 def missing_verdicts(turns: Sequence[Turn]) -> BenchError | None:
@@ -83,13 +128,9 @@ def metric_at(path: str, metrics: Metrics) -> float | None:
 
 def _gate_failure(gate: Gate, metrics: Metrics, why_null: str) -> str | None:
     value = metric_at(gate.metric, metrics)
-    if value is None:
-        return f"{gate.metric} is null ({why_null}), so it does not reach {gate.minimum:g}."
-    if value >= gate.minimum:
+    if value is not None and gate.passes(value):
         return None
-    return (
-        f"{gate.metric} is {value:g}, which is {gate.minimum - value:.4g} under {gate.minimum:g}."
-    )
+    return gate.failure(gate.metric, value, why_null)
 
 
 def _coverage_failure(minimum: float, *, n_turns: int, n_judged: int) -> str | None:

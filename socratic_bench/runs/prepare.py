@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache, partial
+from math import isfinite
 from secrets import randbits
 from typing import TypeVar
 
@@ -15,13 +16,16 @@ from socratic_bench.catalogue.price_file import load_prices
 from socratic_bench.catalogue.prices import DEFAULT_TIER, OPTIMIZED, PriceTable, builtin_prices
 from socratic_bench.concurrency import decode
 from socratic_bench.documents.judge_status import StoredCalibration
+from socratic_bench.emulator.models import MODEL_IDS, is_embedded
 from socratic_bench.errors import Problem, UsageError, Words
 from socratic_bench.journal.identity import Identity
 from socratic_bench.models import load_provider
 from socratic_bench.ports.benchmark import Benchmark, Episode
 from socratic_bench.ports.parts import BenchmarkSpec
 from socratic_bench.redaction import look_again
+from socratic_bench.runs.gates import gate_problem, unknown_metric
 from socratic_bench.settings import (
+    EMULATOR_PREFIX,
     MAX_STORED_BYTES,
     MAX_TURNS,
     OFFLINE_REGION,
@@ -29,6 +33,7 @@ from socratic_bench.settings import (
     absolute,
     convert_values,
     is_folder,
+    nearest_models,
     read_bounded,
 )
 from socratic_bench.storage.keys import JudgingKeys, RunKeys
@@ -39,9 +44,9 @@ from socratic_bench.types import JUDGE, Role
 Result = TypeVar("Result")
 
 SEED_BITS = 32
-INTERVAL_LIMIT = "low"
+INTERVAL_LIMITS = ("low", "high")
 NO_LIMIT = (
-    "{gates} {word} is on a limit of an interval, which one run does not have. Bound the metric "
+    "{word} is on a limit of an interval, which one run does not have. Bound the metric "
     "itself, or bound the limit in socratic-runner sweep or compare."
 )
 JUDGES_AT_ONCE = 4
@@ -180,6 +185,7 @@ def prepare(
         *config.problems(benchmark.cast.max_turns if benchmark else MAX_TURNS),
         *_provider_problems(config),
         *(_gate_problems(config, benchmark, episode) if benchmark else ()),
+        *(_offline_problems(config, benchmark) if benchmark else ()),
         *misread,
     ]
     is_judged = episode is None or _rubric_of(episode) is not None
@@ -284,21 +290,44 @@ def _provider_problems(config: RunConfig) -> Iterator[Words]:
 def _gate_problems(
     config: RunConfig, benchmark: Benchmark, episode: Episode | None
 ) -> Iterator[Problem]:
-    """Gates on metrics that do not exist. Items may have metrics, known once they are read."""
-    if not config.gates or (episode is None and benchmark.cast.has_item_metrics):
+    """Gates on metrics that do not exist, and those whose result is certain. Items may have
+    metrics, known once they are read.
+    """
+    if not config.all_gates or (episode is None and benchmark.cast.has_item_metrics):
         return
     item_metrics = episode.opening.metrics if episode else ()
-    names = [metric.name for metric in (*benchmark.metrics, *item_metrics)]
-    for gate in config.gates:
-        of_limit, _, limit = gate.metric.rpartition(".")
-        if limit == INTERVAL_LIMIT and of_limit in names:
-            yield Problem.of(NO_LIMIT, word=gate.metric)
-        elif gate.metric not in names:
-            yield Problem.of(
-                "{gates} names no metric: {metric!r}. There is {known}.",
-                metric=gate.metric,
-                known=", ".join(names),
+    metrics = {metric.name: metric for metric in (*benchmark.metrics, *item_metrics)}
+    highest = benchmark.highest_values(config)
+    for gate in (gate for gate in config.all_gates if isfinite(gate.bound)):
+        path, _, figure = gate.metric.rpartition(".")
+        if gate.metric in metrics:
+            problem = gate_problem(
+                gate,
+                metrics[gate.metric],
+                is_judged=bool(config.jurors) or episode is None or _rubric_of(episode) is None,
+                highest=highest.get(gate.metric),
+                n_parts=episode.opening.n_parts.get(gate.metric, 1) if episode else 1,
             )
+            if problem:
+                yield problem
+        elif figure in INTERVAL_LIMITS and path in metrics:
+            yield Problem.of(f"{{{gate.setting}}} {NO_LIMIT}", word=gate.metric)
+        else:
+            yield unknown_metric(gate, gate.metric, metrics)
+
+
+def _offline_problems(config: RunConfig, benchmark: Benchmark) -> Iterator[Problem]:
+    """Embedded models, of other roles than the tested one, that do not exist."""
+    cast = benchmark.cast
+    models = cast.requested_models(config, is_judged=True) if config.offline else {}
+    for actor in cast.everyone:
+        for model in models.get(actor.name, ()) if actor.setting != "model" else ():
+            if model.startswith(EMULATOR_PREFIX) and not is_embedded(model):
+                yield Problem.of(
+                    f"{{{actor.setting}}}: {{offline}} has no model {{id!r}}{{nearest}}.",
+                    id=model,
+                    nearest=nearest_models(model, MODEL_IDS),
+                )
 
 
 def _useless(name: str, config: RunConfig) -> Problem:

@@ -33,7 +33,13 @@ from socratic_bench.settings.files import (
     read_open,
     read_system_prompt,
 )
-from socratic_bench.settings.problems import NOTHING_TO_RESUME, model_problems, prefix_problems
+from socratic_bench.settings.problems import (
+    EMULATOR_PREFIX,
+    NOTHING_TO_RESUME,
+    model_problems,
+    nearest_models,
+    prefix_problems,
+)
 from socratic_bench.settings.reader import BEDROCK, OFFLINE_REGION, Reader, Sources, read_config
 from socratic_bench.settings.table import (
     Kind,
@@ -49,6 +55,7 @@ __all__ = [
     "BEDROCK",
     "CALL_TIMEOUT_MAX_S",
     "CALL_TIMEOUT_S",
+    "EMULATOR_PREFIX",
     "MAX_ATTEMPTS",
     "MAX_SEED",
     "MAX_STORED_BYTES",
@@ -74,6 +81,7 @@ __all__ = [
     "from_stored",
     "is_folder",
     "model_problems",
+    "nearest_models",
     "open_regular",
     "part_of",
     "prefix_problems",

@@ -1,7 +1,7 @@
 """The settings of every run, whatever its benchmark."""
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Struct
 
@@ -24,21 +24,48 @@ def _parse_pair(word: str) -> tuple[str, str] | None:
 
 
 class Gate(Struct, frozen=True):
-    """A gate: the run fails if the metric is under `minimum`.
+    """A gate: a run fails if the metric is under its bound or, by `side`, over it.
 
     `metric` is a path below the document's `metrics`, such as `overall_score`.
     """
 
     metric: str
-    minimum: float
+    bound: float
+    side: Literal["under", "over"] = "under"
 
     @classmethod
     def parse(cls, word: str) -> "Gate | None":
-        metric, _, bound = word.partition("=")
-        minimum = parse_number(bound)
-        if not metric.strip() or minimum is None:
+        metric, _, value = word.partition("=")
+        bound = parse_number(value)
+        if not metric.strip() or bound is None:
             return None
-        return cls(metric.strip(), minimum)
+        return cls(metric.strip(), bound)
+
+    @classmethod
+    def parse_over(cls, word: str) -> "Gate | None":
+        gate = cls.parse(word)
+        return gate and cls(gate.metric, gate.bound, "over")
+
+    @property
+    def setting(self) -> str:
+        """The field of the setting that gives it."""
+        return "gates" if self.side == "under" else "gates_over"
+
+    @property
+    def word(self) -> str:
+        """The gate as it is given."""
+        return f"{self.metric}={self.bound:g}"
+
+    def passes(self, value: float) -> bool:
+        return value >= self.bound if self.side == "under" else value <= self.bound
+
+    def failure(self, figure: str, value: float | None, reason: str | None) -> str:
+        """The sentence about a `figure` that misses the gate; `reason` is why it is unknown."""
+        if value is None:
+            keeps = "reach" if self.side == "under" else "keep to"
+            return f"{figure} is null ({reason}), so it does not {keeps} {self.bound:g}."
+        gap = abs(value - self.bound)
+        return f"{figure} is {value:g}, which is {gap:.4g} {self.side} {self.bound:g}."
 
 
 class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
@@ -341,12 +368,25 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         Setting(
             "judging",
             "METRIC=VALUE",
-            "exit 5 if a metric is lower; repeatable",
-            "exit 5 if a metric is lower; repeatable; in a sweep also "
-            "[METRIC.low](statistics.md#gates) and the like, of all runs of a model",
+            "exit 5 if a metric of the run, or in a sweep its mean over a model's runs, is lower; "
+            "repeatable",
+            "exit 5 if a metric of the run is lower, or in a [sweep](statistics.md#gates) its mean "
+            "over the runs of a model; repeatable",
             flag="fail-under",
             form="METRIC=VALUE, such as overall_score=7",
             parse=Gate.parse,
+        ),
+    ] = ()
+    gates_over: Annotated[
+        tuple[Gate, ...],
+        Setting(
+            "judging",
+            "METRIC=VALUE",
+            "the same if it is higher, for metrics of which less is better, as lapse_rate",
+            "the same if it is higher, for metrics of which less is better, as `lapse_rate`",
+            flag="fail-over",
+            form="METRIC=VALUE, such as lapse_rate=0.2",
+            parse=Gate.parse_over,
         ),
     ] = ()
     min_judge_coverage: Annotated[
@@ -415,6 +455,10 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         """The settings of each call of the model under test."""
         names = GenerateConfig.__struct_fields__
         return GenerateConfig(**{name: getattr(self, name) for name in names})
+
+    @property
+    def all_gates(self) -> tuple[Gate, ...]:
+        return (*self.gates, *self.gates_over)
 
     @property
     def jurors(self) -> tuple[str, ...]:

@@ -86,7 +86,7 @@ def _tested_problems(config: CoreConfig) -> Iterator[Problem]:
         yield Problem.of(
             _not_allowed(config, config.model_ids),
             asked=config.model,
-            nearest=_nearest(config.model, config.model_ids),
+            nearest=nearest_models(config.model, config.model_ids),
         )
 
 
@@ -105,7 +105,8 @@ def _not_allowed(config: CoreConfig, allowed: Sequence[str]) -> str:
     )
 
 
-def _nearest(model: str, allowed: tuple[str, ...]) -> str:
+def nearest_models(model: str, allowed: tuple[str, ...]) -> str:
+    """The models with the most similar ids, or the first of all, in parentheses."""
     # Comparing takes quadratic time, so the id is cut.
     matches = get_close_matches(model[:LONGEST_ID_CHARS], allowed, n=MAX_SUGGESTIONS, cutoff=0.5)
     if matches:
@@ -158,10 +159,10 @@ def model_problems(config: CoreConfig, name: str, model_id: str | None = None) -
 
 
 def _gate_problems(config: CoreConfig) -> Iterator[Problem]:
-    for gate in config.gates:
-        if not isfinite(gate.minimum):
-            text = "{gates} {metric}: the bound is {bound}, but must be a finite number."
-            yield Problem.of(text, metric=gate.metric, bound=gate.minimum)
+    for gate in config.all_gates:
+        if not isfinite(gate.bound):
+            text = f"{{{gate.setting}}} {{metric}}: the bound is {{bound}}, but must be finite."
+            yield Problem.of(text, metric=gate.metric, bound=gate.bound)
 
 
 def _resume_problems(config: CoreConfig) -> Iterator[Problem]:

@@ -1,4 +1,4 @@
-"""Gates over several runs: minima of figures, and how far one may fall behind a baseline.
+"""Gates over several runs: bounds of figures, and how far one may fall behind a baseline.
 
 The gates of a single run are in `runs.gates`.
 """
@@ -8,82 +8,88 @@ from typing import Literal
 
 from msgspec import Struct
 
-from socratic_bench.documents.comparison import ComparedPair, Difference, DropGate, FailedContender
-from socratic_bench.documents.sweep import Mean, MinimumGate, Survival
+from socratic_bench.documents.comparison import (
+    ComparedPair,
+    Difference,
+    DropGate,
+    FailedContender,
+    FigureDifference,
+)
+from socratic_bench.documents.sweep import FigureGate, Mean, Survival
 from socratic_bench.errors import Problem
 from socratic_bench.ports.benchmark import Benchmark, MetricInfo
 from socratic_bench.runs import Plan
+from socratic_bench.runs.gates import gate_problem, unknown_metric
 from socratic_bench.settings import Gate
 from socratic_bench.statistics.bootstrap import FEWEST_DRAWN, Method
 from socratic_bench.statistics.intervals import FEWEST
 from socratic_bench.statistics.survival import FEWEST_OF_TIMES
 
 LOW = ".low"
+LIMITS = {"under": LOW, "over": ".high"}  # the limit that is nearer to the bound
 OF_TIMES = ("median", "restricted_mean")
 NO_EXTRA = (
-    "{gates} {word}: limits of intervals need scipy, which is not installed. Install the extra "
+    "limits of intervals need scipy, which is not installed. Install the extra "
     'stats (pip install ".[stats]"), or bound {metric} itself.'
 )
-UNKNOWN = "{gates} names no metric: {metric!r}. There is {known}."
-NO_TIME = "{gates} {word}: {metric} is no time until an event. {times} have a {figure}."
-TOO_FEW = "{gates} {word}: limits of intervals need {least} samples at least, not {n}."
-NO_JUDGE = "{gates} {word}: {metric} is of judged turns, and {no_judge} leaves judging out."
-NEVER = "{gates} {word}: nothing of what is asked for has {metric}."
+NO_TIME = "{metric} is no time until an event. {times} have a {figure}."
+TOO_FEW = "limits of intervals need {least} samples at least, not {n}."
 
 
-class Minimum(Struct, frozen=True, kw_only=True):
-    """The least value of a figure over all runs of a model, or of its interval's lower limit."""
+class FigureBound(Struct, frozen=True, kw_only=True):
+    """A gate on a figure over all runs of a model, or on the nearer limit of its interval."""
 
+    gate: Gate
     metric: str
     figure: Literal["mean", "median", "restricted_mean"]
     is_of_limit: bool
-    minimum: float
 
     @classmethod
-    def of(cls, gate: Gate) -> "Minimum":
-        """METRIC, METRIC.low, METRIC.median, METRIC.restricted_mean, and .low of the last two."""
-        path = gate.metric.removesuffix(LOW)
+    def of(cls, gate: Gate) -> "FigureBound":
+        """METRIC, METRIC.median, METRIC.restricted_mean, and .low (or .high) of each."""
+        path = gate.metric.removesuffix(LIMITS[gate.side])
         figure = next((figure for figure in OF_TIMES if path.endswith(f".{figure}")), "mean")
         return cls(
+            gate=gate,
             metric=path.removesuffix(f".{figure}"),
             figure=figure,  # type: ignore[arg-type] # one of these three
             is_of_limit=path != gate.metric,
-            minimum=gate.minimum,
         )
 
-    @property
-    def word(self) -> str:
-        """The path as it is given."""
-        parts = [self.metric] if self.figure == "mean" else [self.metric, self.figure]
-        return ".".join(parts) + LOW * self.is_of_limit
-
-    @property
-    def is_of_many(self) -> bool:
-        """Whether a single run has no such figure."""
-        return self.is_of_limit or self.figure != "mean"
+    def problem(self, text: str, **values: object) -> Problem:
+        """A mistake that begins with the gate."""
+        start = f"{{{self.gate.setting}}} {{word}}: "
+        return Problem.of(start + text, word=self.gate.metric, metric=self.metric, **values)
 
 
-def misnamed(minima: Iterable[Minimum], benchmark: Benchmark) -> Iterator[Problem]:
-    """Minima of metrics that do not exist. Metrics that are known only once items are read pass."""
-    if benchmark.parts.has_item_metrics:
-        return
-    metrics = {metric.name: metric for metric in benchmark.metrics if not metric.is_of_run_alone}
+def metrics_of_many(benchmark: Benchmark) -> dict[str, MetricInfo]:
+    """The metrics that have a meaning over several runs, by name."""
+    metrics = (metric for metric in benchmark.metrics if not metric.is_of_run_alone)
+    return {metric.name: metric for metric in metrics}
+
+
+def bound_problems(
+    bounds: Iterable[FigureBound], metrics: Mapping[str, MetricInfo]
+) -> Iterator[Problem]:
+    """Gates on metrics and figures that do not exist, or whose result is certain."""
     times = [metric.name for metric in metrics.values() if metric.censored_by]
-    for gate in minima:
-        if gate.metric not in metrics:
-            yield Problem.of(UNKNOWN, metric=gate.metric, known=", ".join(metrics))
-        elif gate.figure != "mean" and gate.metric not in times:
-            named = {"word": gate.word, "metric": gate.metric, "figure": gate.figure}
-            yield Problem.of(NO_TIME, times=" and ".join(times) or "None", **named)
+    for bound in bounds:
+        if bound.metric not in metrics:
+            yield unknown_metric(bound.gate, bound.metric, metrics)
+        elif bound.figure != "mean" and bound.metric not in times:
+            named = " and ".join(times) or "None"
+            yield bound.problem(NO_TIME, times=named, figure=bound.figure)
+        elif problem := gate_problem(bound.gate, metrics[bound.metric]):
+            yield problem
 
 
 def without_extra(
-    minima: Iterable[Minimum], has_intervals: Callable[[], bool]
+    bounds: Iterable[FigureBound], has_intervals: Callable[[], bool]
 ) -> Iterator[Problem]:
-    """Minima of limits where there are no intervals."""
-    for gate in minima:
-        if gate.is_of_limit and not has_intervals():
-            yield Problem.of(NO_EXTRA, word=gate.word, metric=gate.metric)
+    """Gates on limits where there are no intervals."""
+    for bound in bounds:
+        if bound.is_of_limit and not has_intervals():
+            yield bound.problem(NO_EXTRA)
 
 
 class Feasibility(Struct, kw_only=True):
@@ -93,12 +99,16 @@ class Feasibility(Struct, kw_only=True):
         method: how intervals are made.
         axes: the settings that give more samples.
         n_parts: by sample, the number of items that each metric can have.
+        highest: by metric, the highest value that a run can show.
+        item_metrics: metrics that are known once items are read.
         is_judged: whether a run has a judge where its benchmark has verdicts.
     """
 
     method: Method
     axes: Sequence[str]
     n_parts: dict[Hashable, Mapping[str, int]] = {}
+    highest: dict[str, float] = {}
+    item_metrics: dict[str, MetricInfo] = {}
     is_judged: bool = False
 
     def add(self, sample: Hashable, plan: Plan) -> None:
@@ -109,96 +119,109 @@ class Feasibility(Struct, kw_only=True):
         self.n_parts[sample] = {
             name: max(before.get(name, 1), n_parts.get(name, 1)) for name in names
         }
+        for name, value in plan.benchmark.highest_values(plan.config).items():
+            self.highest[name] = max(value, self.highest.get(name, value))
+        self.item_metrics |= {metric.name: metric for metric in plan.episode.opening.metrics}
         self.is_judged |= bool(plan.config.jurors) or plan.episode.rubric is None
 
-    def problems(self, minima: Iterable[Minimum], benchmark: Benchmark) -> Iterator[Problem]:
-        """Why figures that have a minimum will be unknown."""
-        metrics = {metric.name: metric for metric in benchmark.metrics}
-        for gate in minima:
-            metric, named = metrics.get(gate.metric), {"word": gate.word, "metric": gate.metric}
-            n = sum(n_parts.get(gate.metric, 1) for n_parts in self.n_parts.values())
-            least = self._least(gate, metric)
-            if not self.is_judged and metric and metric.needs_turns != 0:
-                yield Problem.of(NO_JUDGE, **named)
-            elif not n:
-                yield Problem.of(NEVER, **named)
-            elif n < least:
-                yield Problem.of(f"{TOO_FEW} {self._hint(gate)}", least=least, n=n, **named)
+    def problems(self, bounds: Iterable[FigureBound], benchmark: Benchmark) -> Iterator[Problem]:
+        """Gates whose result is certain by what is to be played."""
+        metrics = metrics_of_many(benchmark) | self.item_metrics
+        for bound in bounds:
+            name = bound.metric
+            n = sum(n_parts.get(name, 1) for n_parts in self.n_parts.values())
+            if (metric := metrics.get(name)) is None:
+                yield unknown_metric(bound.gate, name, metrics)
+            elif problem := gate_problem(
+                bound.gate,
+                metric,
+                is_judged=self.is_judged,
+                highest=self.highest.get(name),
+                n_parts=n,
+            ):
+                yield problem
+            elif n < (least := self._least(bound, metric)):
+                yield bound.problem(f"{TOO_FEW} {self._hint(bound)}", least=least, n=n)
 
-    def _least(self, gate: Minimum, metric: MetricInfo | None) -> int:
+    def _least(self, bound: FigureBound, metric: MetricInfo) -> int:
         """The least number of samples; limits of rates and of times do not depend on the method."""
-        if not gate.is_of_limit:
+        if not bound.is_of_limit:
             return 1
-        if gate.figure != "mean":
+        if bound.figure != "mean" or metric.censored_by:
             return FEWEST_OF_TIMES
-        is_rate = metric is not None and metric.is_rate
-        is_drawn = self.method == "bootstrap-t" and not is_rate
+        is_drawn = self.method == "bootstrap-t" and not metric.is_rate
         return FEWEST_DRAWN if is_drawn else FEWEST
 
-    def _hint(self, gate: Minimum) -> str:
-        if any(gate.metric in n_parts for n_parts in self.n_parts.values()):
+    def _hint(self, bound: FigureBound) -> str:
+        if any(bound.metric in n_parts for n_parts in self.n_parts.values()):
             return "Ask for more of them."
         return f"Name more of them with {' or '.join(f'{{{name}}}' for name in self.axes)}."
 
 
-def minimum_gates(
-    minima: Iterable[Minimum],
+def figure_gates(
+    bounds: Iterable[FigureBound],
     name: str,
     means: Mapping[str, Mean],
     survival: Mapping[str, Survival],
-) -> Iterator[MinimumGate]:
-    """The figures of the model `name`, and whether they reach the minima."""
-    for gate in minima:
-        mean, times = means.get(gate.metric), survival.get(gate.metric)
-        value = _value(gate, mean, times)
-        yield MinimumGate(
+) -> Iterator[FigureGate]:
+    """The figures of the model `name`, and whether they keep their bounds."""
+    for bound in bounds:
+        mean, times = means.get(bound.metric), survival.get(bound.metric)
+        value = _value(bound, mean, times)
+        yield FigureGate(
             name=name,
-            gate=gate.word,
-            minimum=gate.minimum,
+            gate=bound.gate.metric,
+            side=bound.gate.side,
+            bound=bound.gate.bound,
             value=value,
-            reason=_reason(gate, mean, times) if value is None else None,
-            passed=value is not None and value >= gate.minimum,
+            reason=_reason(bound, mean, times) if value is None else None,
+            passed=_is_beyond(bound, times) if value is None else bound.gate.passes(value),
         )
 
 
-def _value(gate: Minimum, mean: Mean | None, times: Survival | None) -> float | None:
-    if gate.figure == "mean":
-        if mean is None:
-            return None
-        return mean.low if gate.is_of_limit else mean.mean
-    if times is None:
+def _is_beyond(bound: FigureBound, times: Survival | None) -> bool:
+    """Whether a median that was not reached is known to be over a lower bound."""
+    if times is None or bound.figure != "median" or bound.is_of_limit:
+        return False
+    return bound.gate.side == "under" and times.horizon >= bound.gate.bound
+
+
+def _value(bound: FigureBound, mean: Mean | None, times: Survival | None) -> float | None:
+    """A mean of times is the restricted one: that of their plain values ignores censoring."""
+    limit = LIMITS[bound.gate.side].removeprefix(".") if bound.is_of_limit else None
+    if times is not None:
+        estimate = times.median if bound.figure == "median" else times.restricted_mean
+        return getattr(estimate, limit or "value")  # type: ignore[no-any-return] # Estimate's fields
+    if mean is None or bound.figure != "mean":
         return None
-    estimate = times.median if gate.figure == "median" else times.restricted_mean
-    return estimate.low if gate.is_of_limit else estimate.value
+    return getattr(mean, limit or "mean")  # type: ignore[no-any-return] # Mean's fields
 
 
-def _reason(gate: Minimum, mean: Mean | None, times: Survival | None) -> str:
+def _reason(bound: FigureBound, mean: Mean | None, times: Survival | None) -> str:
     """Why a figure is unknown."""
-    figure = mean if gate.figure == "mean" else times
+    figure = times or (mean if bound.figure == "mean" else None)
     if figure is None or not figure.n:
         return "no complete run tells it"
-    if gate.is_of_limit and figure.n_clusters < FEWEST:
+    if bound.is_of_limit and figure.n_clusters < FEWEST:
         return "one sample has no interval"
-    if gate.is_of_limit and figure is times and figure.n_clusters < FEWEST_OF_TIMES:
+    if bound.is_of_limit and figure is times and figure.n_clusters < FEWEST_OF_TIMES:
         return f"times of fewer than {FEWEST_OF_TIMES} samples have no interval"
-    if times is not None and gate.figure != "mean" and not times.n_events:
+    if times is not None and not times.n_events:
         return "no run saw the event"
-    if gate.is_of_limit:
-        return "its interval has no lower limit"
+    if bound.is_of_limit:
+        return f"its interval has no {LIMITS[bound.gate.side].removeprefix('.')} limit"
     return "fewer than half of the runs saw the event"
 
 
-def missed_minima(gates: Iterable[MinimumGate]) -> list[str]:
+def missed_gates(gates: Iterable[FigureGate]) -> list[str]:
     """A sentence for each gate that was missed."""
-    return [_missed_minimum(gate) for gate in gates if not gate.passed]
-
-
-def _missed_minimum(gate: MinimumGate) -> str:
-    figure = f"{gate.gate} of {gate.name}"
-    if gate.value is None:
-        return f"{figure} is null ({gate.reason}), so it does not reach {gate.minimum:g}."
-    missing = gate.minimum - gate.value
-    return f"{figure} is {gate.value:g}, which is {missing:.4g} under {gate.minimum:g}."
+    return [
+        Gate(gate.gate, gate.bound, gate.side).failure(
+            f"{gate.gate} of {gate.name}", gate.value, gate.reason
+        )
+        for gate in gates
+        if not gate.passed
+    ]
 
 
 class MaxDrop(Struct, frozen=True, kw_only=True):
@@ -212,13 +235,20 @@ class MaxDrop(Struct, frozen=True, kw_only=True):
     def parse(cls, word: str) -> "MaxDrop | None":
         """`None` if the word has another form."""
         gate = Gate.parse(word)
-        if gate is None or gate.minimum < 0:
+        if gate is None or gate.bound < 0:
             return None
         return cls(
             metric=gate.metric.removesuffix(LOW),
-            max_drop=gate.minimum,
+            max_drop=gate.bound,
             is_of_limit=gate.metric.endswith(LOW),
         )
+
+    def problem(self, metric: MetricInfo) -> str | None:
+        """Why no drop can be that large; `None` if one can."""
+        if metric.low is None or metric.high is None or self.max_drop < metric.high - metric.low:
+            return None
+        ends = f"from {metric.low:g} to {metric.high:g}"
+        return f"{self.metric} is {ends}, so no drop is over {self.max_drop:g}."
 
 
 def drop_gates(
@@ -228,8 +258,10 @@ def drop_gates(
     higher_is_better = {metric.name: metric.higher_is_better for metric in metrics}
     for pair in pairs:
         for bound in drops:
-            difference = pair.differences[bound.metric]
-            drop = _drop(bound, difference, higher_is_better=higher_is_better[bound.metric])
+            difference, times = pair.differences[bound.metric], pair.survival.get(bound.metric)
+            # The plain difference of times ignores censoring.
+            figure = times.restricted_mean if times else difference
+            drop = _drop(bound, figure, higher_is_better=higher_is_better[bound.metric])
             reason = _drop_reason(difference) if drop is None else None
             yield _drop_gate(bound, pair.first, drop, reason)
 
@@ -266,10 +298,13 @@ def _drop_reason(difference: Difference) -> str:
     return "its interval has no limit"
 
 
-def _drop(bound: MaxDrop, difference: Difference, *, higher_is_better: bool) -> float | None:
+def _drop(
+    bound: MaxDrop, figure: Difference | FigureDifference, *, higher_is_better: bool
+) -> float | None:
     """How much worse the first is; of an interval, its worse limit."""
-    limit = difference.low if higher_is_better else difference.high
-    value = limit if bound.is_of_limit else difference.mean
+    limit = figure.low if higher_is_better else figure.high
+    mean = figure.mean if isinstance(figure, Difference) else figure.value
+    value = limit if bound.is_of_limit else mean
     if value is None:
         return None
     # Without a difference the drop is 0, and not minus 0.

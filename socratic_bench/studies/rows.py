@@ -12,7 +12,7 @@ from socratic_bench.benchmarks import RunConfig, load_benchmark
 from socratic_bench.concurrency import convert
 from socratic_bench.documents.encoding import loaded, read_value, reason
 from socratic_bench.documents.run import CuratedDocument, RunDocument, own_inputs
-from socratic_bench.errors import UsageError
+from socratic_bench.errors import Problem, UsageError
 from socratic_bench.ports.benchmark import Benchmark, MetricInfo
 from socratic_bench.ports.parts import Part, Parts, Views
 from socratic_bench.runs.gates import metric_at
@@ -29,8 +29,8 @@ N_TURNS = "n_turns"
 LONGEST_NAME = 80
 MEDIAN = "median"
 COMPLETE_IT = "One that was cut short counts once it is complete: socratic-runner resume."
-RESTORE_IT = (
-    "Remove that file, and go on with its sweep (sweep --resume) or run (socratic-runner resume): "
+RESTORE_IT = Problem.of(
+    "Remove that file, and go on with its sweep (sweep {resume}) or run (socratic-runner resume): "
     "it is written anew from the journal."
 )
 ROUNDING = 0.01

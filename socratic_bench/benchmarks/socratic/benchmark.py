@@ -164,6 +164,12 @@ class SocraticBenchmark(Benchmark):
     def closing_metrics(self, findings: Sequence[Mapping[str, Measure]]) -> Metrics:
         return metrics_of(findings)
 
+    def highest_values(self, config: CoreConfig) -> Mapping[str, float]:
+        settings = part_of(config, Settings)
+        # Low turns at the end are a lasting lapse only once there are as many as it needs.
+        held = max(0, settings.turns - settings.lapse_turns + 1)
+        return {"turns_held": held, "half_life": settings.turns}
+
     def falls_short(self, config: CoreConfig, turn: Turn) -> bool:
         return is_lapse(part_of(config, Settings), turn)
 

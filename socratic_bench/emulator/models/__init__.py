@@ -1,5 +1,6 @@
 """The simulated models, each a function of the request alone: their ids and their roles."""
 
+import re
 from collections.abc import Sequence
 from typing import Literal
 
@@ -42,6 +43,11 @@ FAMILIES = (
     r"|repeat|long|question|french|tutoring|empty|yields|needs|praising|acting|learned|closing-\d+)"
     r"|judge(?:-bias--?\d+)?(?:-noise-\d+)?(?:-quirk-\d+)?(?:-prefers-lecturer)?(?:-refuses)?)-v1:0"
 )
+
+
+def is_embedded(model_id: str) -> bool:
+    """Whether there is a simulated model of this id."""
+    return model_id in MODEL_IDS or re.fullmatch(FAMILIES, model_id) is not None
 
 
 def role_of(system: str, user_texts: Sequence[str], *, is_judge: bool) -> Role:

@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.documents.comparison import ComparisonDocument
-from socratic_bench.errors import Mistakes, Problem, UsageError
+from socratic_bench.errors import Mistakes, Problem, UsageError, Words
 from socratic_bench.ports.benchmark import Benchmark, MetricInfo
 from socratic_bench.statistics.bootstrap import Method
 from socratic_bench.statistics.intervals import is_available
@@ -18,7 +18,7 @@ from socratic_bench.studies.calibrate.corrections import (
 )
 from socratic_bench.studies.compare.document import NO_INTERVALS, Comparison, document_of
 from socratic_bench.studies.figures import Design
-from socratic_bench.studies.gates import MaxDrop, Minimum, misnamed
+from socratic_bench.studies.gates import FigureBound, MaxDrop, bound_problems, metrics_of_many
 from socratic_bench.studies.groups import (
     Group,
     conditions_text,
@@ -51,7 +51,7 @@ class ComparisonRequest(Struct, frozen=True, kw_only=True):
     baseline: str | None = None
     metrics: tuple[str, ...] = ()
     drops: tuple[MaxDrop, ...] = ()
-    minima: tuple[Minimum, ...] = ()
+    bounds: tuple[FigureBound, ...] = ()
     allows_differences: bool = False
     method: Method = "t"
     judging: str | None = None
@@ -90,7 +90,7 @@ def compare(
             raise UsageError(sentences, hint=UNLIKE)
     failed = {cell.row.model for cell in stored.failed if cell.source == request.baseline}
     corrections = _corrections(request, stored, mistakes)
-    has_purpose = request.minima or request.corrections
+    has_purpose = request.bounds or request.corrections
     is_one_enough = has_purpose and len(groups) == 1 and not request.baseline
     if not mistakes.sentences and not is_one_enough:
         for error in _too_few(groups, pairs_of_groups(groups, failed)):
@@ -108,7 +108,7 @@ def compare(
         unlike=unlike,
         baseline=request.baseline,
         drops=request.drops,
-        minima=request.minima,
+        bounds=request.bounds,
         design=design,
     )
     return _with_corrections(document_of(comparison, call), corrections, groups, design)
@@ -141,18 +141,21 @@ def _with_corrections(
 
 
 def _mistakes(request: ComparisonRequest, benchmark: Benchmark | None) -> Iterator[UsageError]:
-    gates: tuple[MaxDrop | Minimum, ...] = (*request.drops, *request.minima)
+    gates: tuple[MaxDrop | FigureBound, ...] = (*request.drops, *request.bounds)
     if any(gate.is_of_limit for gate in gates) and not is_available():
         yield UsageError(["A gate on a limit of an interval needs scipy."], hint=NO_INTERVALS)
     if benchmark is None:
         return
-    names = [metric.name for metric in benchmark.metrics if not metric.is_of_run_alone]
-    if unknown := [name for name in _metric_names(request, benchmark) if name not in names]:
+    metrics = metrics_of_many(benchmark)
+    if unknown := [name for name in _metric_names(request, benchmark) if name not in metrics]:
         yield UsageError(
             [f"{name} is no metric of {benchmark.name}." for name in unknown],
-            hint=f"There is {', '.join(names)}.",
+            hint=f"There is {', '.join(metrics)}.",
         )
-    elif problems := [*misnamed(request.minima, benchmark)]:
+        return
+    of_drops = (drop.problem(metrics[drop.metric]) for drop in request.drops)
+    problems: list[Words] = [problem for problem in of_drops if problem]
+    if problems := [*problems, *bound_problems(request.bounds, metrics)]:
         yield UsageError(problems)
 
 
@@ -176,5 +179,5 @@ def _metric_names(request: ComparisonRequest, benchmark: Benchmark) -> dict[str,
     """The primary metric, those that are asked for, and those of gates."""
     names = request.metrics or benchmark.compared_metrics
     of_drops = [gate.metric for gate in request.drops]
-    of_minima = [gate.metric for gate in request.minima]
-    return dict.fromkeys((benchmark.primary_metric, *names, *of_drops, *of_minima))
+    of_bounds = [bound.metric for bound in request.bounds]
+    return dict.fromkeys((benchmark.primary_metric, *names, *of_drops, *of_bounds))

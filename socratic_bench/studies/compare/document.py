@@ -14,7 +14,7 @@ from socratic_bench.documents.comparison import (
     TurnScore,
 )
 from socratic_bench.documents.document import FIGURE_PLACES, ErrorEntry, to_places
-from socratic_bench.documents.sweep import MinimumGate, PairedDifference, PrimaryMetric
+from socratic_bench.documents.sweep import FigureGate, PairedDifference, PrimaryMetric
 from socratic_bench.errors import Problem
 from socratic_bench.ports.benchmark import Benchmark, MetricInfo
 from socratic_bench.statistics.intervals import Clusters, clustered
@@ -29,13 +29,13 @@ from socratic_bench.studies.figures import (
     rank,
 )
 from socratic_bench.studies.gates import (
+    FigureBound,
     MaxDrop,
-    Minimum,
     drop_gates,
     drop_gates_of_failed,
-    minimum_gates,
+    figure_gates,
     missed_drops,
-    missed_minima,
+    missed_gates,
 )
 from socratic_bench.studies.groups import (
     Group,
@@ -71,7 +71,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
     unlike: Unlike
     baseline: str | None
     drops: Sequence[MaxDrop]
-    minima: Sequence[Minimum]
+    bounds: Sequence[FigureBound]
     design: Design
 
     @property
@@ -105,7 +105,7 @@ def document_of(comparison: Comparison, call: Callable[[str], str] = str) -> Com
         *drop_gates_of_failed(comparison.drops, failed_rivals),
     ]
     rivals = [contenders[group.name] for group in groups if not group.is_baseline]
-    minima = [*_minimum_gates(rivals, failed_rivals, comparison.minima)]
+    figure_bounds = [*_figure_gates(rivals, failed_rivals, comparison.bounds)]
     return ComparisonDocument(
         benchmark=comparison.benchmark.name,
         primary_metric=primary,
@@ -123,13 +123,13 @@ def document_of(comparison: Comparison, call: Callable[[str], str] = str) -> Com
             for path, values in comparison.unlike.items()
         ],
         gates=drops,
-        minimum_gates=minima,
+        figure_gates=figure_bounds,
         notices=[
             *_notices_on_pairs(pairs, comparison, call),
             *_notices_on_failed(ordered, failed),
             *_dangers(ordered, primary),
         ],
-        error=_error([*missed_drops(drops), *missed_minima(minima)]),
+        error=_error([*missed_drops(drops), *missed_gates(figure_bounds)]),
     )
 
 
@@ -254,16 +254,16 @@ def _failed_contenders(comparison: Comparison) -> Iterator[FailedContender]:
             yield FailedContender(model=model, source=source, n_failed=n)
 
 
-def _minimum_gates(
+def _figure_gates(
     contenders: Sequence[Contender],
     failed: Sequence[FailedContender],
-    minima: Sequence[Minimum],
-) -> Iterator[MinimumGate]:
-    """A baseline has no minima; a model without a complete run misses all of them."""
+    bounds: Sequence[FigureBound],
+) -> Iterator[FigureGate]:
+    """A baseline has no bounds; a model without a complete run misses all of them."""
     for contender in contenders:
-        yield from minimum_gates(minima, contender.name, contender.metrics, contender.survival)
+        yield from figure_gates(bounds, contender.name, contender.metrics, contender.survival)
     for gone in failed:
-        yield from minimum_gates(minima, gone.model, {}, {})
+        yield from figure_gates(bounds, gone.model, {}, {})
 
 
 def _notices_on_pairs(

@@ -12,8 +12,8 @@ from socratic_bench.documents.sweep import (
     CellEntry,
     CellRow,
     FailedCell,
+    FigureGate,
     Group,
-    MinimumGate,
     PairedDifference,
     PrimaryMetric,
     SweepDocument,
@@ -32,7 +32,7 @@ from socratic_bench.studies.figures import (
     rank,
     usage_total,
 )
-from socratic_bench.studies.gates import minimum_gates, missed_minima
+from socratic_bench.studies.gates import figure_gates, missed_gates
 from socratic_bench.studies.primary import PairedRuns, primary_differences
 from socratic_bench.studies.sweep.grid import MODEL, OPENING, Cell, Grid
 from socratic_bench.studies.sweep.sweep import GO_ON, SweepResult
@@ -79,8 +79,8 @@ def document_of(
     gates = [
         gate
         for group in groups[MODEL]
-        for gate in minimum_gates(
-            result.request.minima, str(group.value), group.metrics, group.survival
+        for gate in figure_gates(
+            result.request.bounds, str(group.value), group.metrics, group.survival
         )
     ]
     return SweepDocument(
@@ -99,7 +99,7 @@ def document_of(
         groups=groups,
         differences=_differences(result, [group.value for group in groups[MODEL]], design),
         agreement=Agreement.of(votes for row in completed for votes in row.votes or ()),
-        minimum_gates=gates,
+        figure_gates=gates,
         usage=usage_total(row.usage for row in ended),
         cost_usd=cost_total(row.cost_usd for row in ended),
         spent_usd=to_places(result.spent_usd, USD_PLACES),
@@ -116,11 +116,11 @@ def document_of(
         pace=[*result.pace],
         notices=[*result.notices],
         end_reason=result.error.end_reason if result.error else None,
-        error=_error(result, missed_minima(gates), call),
+        error=_error(result, missed_gates(gates), call),
     )
 
 
-def exit_code(result: SweepResult, gates: Iterable[MinimumGate] = ()) -> int:
+def exit_code(result: SweepResult, gates: Iterable[FigureGate] = ()) -> int:
     """The first that fits: a defect, what ended the sweep early, missing cells, a missed gate."""
     ended = _ended(result)
     codes = {row.exit_code for row in ended}

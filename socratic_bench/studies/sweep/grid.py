@@ -20,7 +20,7 @@ KEY_DIGITS = 16
 SEED_BYTES = 4
 UNREADABLE = "unreadable"
 # Settings of where and how fast cells are played, and of gates, are no part of a cell's identity.
-_APART = ("gates", "min_judge_coverage", "calibration")
+_APART = ("gates", "gates_over", "min_judge_coverage", "calibration")
 _APART_GROUPS = ("service", "output")
 
 

@@ -21,7 +21,7 @@ from socratic_bench.runs import doctor_calls, prepare
 from socratic_bench.runs.doctor import diagnose
 from socratic_bench.runs.services import Services
 from socratic_bench.settings import table
-from socratic_bench.studies.gates import Feasibility, misnamed, without_extra
+from socratic_bench.studies.gates import Feasibility, bound_problems, metrics_of_many, without_extra
 from socratic_bench.studies.sweep.grid import MODEL, axis_settings
 from socratic_bench.studies.sweep.plan_file import TARGETS
 from socratic_bench.studies.sweep.request import SweepRequest, names_any
@@ -38,13 +38,13 @@ def check(
     *,
     is_judge_known: bool = True,
 ) -> None:
-    """Raise `UsageError` with every mistake: those that are given, those of bounds which nothing
-    could reach, and those of any kind of cell. `has_intervals` is asked only if it matters. A limit
-    of a model that nobody calls is none where it could be a judge that is named elsewhere.
+    """Raise `UsageError` with every mistake: those that are given, those of gates whose result is
+    certain, and those of any kind of cell. `has_intervals` is asked only if it matters. A limit of
+    a model that nobody calls is none where it could be a judge that is named elsewhere.
 
     Repeats of a kind differ in their seeds alone, so one of each is looked at.
     """
-    found: dict[Words, None] = dict.fromkeys([*problems, *_wrong_minima(request, has_intervals)])
+    found: dict[Words, None] = dict.fromkeys([*problems, *_wrong_bounds(request, has_intervals)])
     grid = request.grid
     tables: dict[str, PriceTable] = {}
     with suppress(UsageError):  # each run with such a file tells its mistakes
@@ -70,22 +70,24 @@ def check(
             found[large] = None
     if is_judge_known and not _is_model_unread(request, problems):
         found.update(dict.fromkeys(_unused_targets(request, called)))
-    if request.minima and not found:  # what they can come to is known once all can be played
+    if request.bounds and not found:  # what they can come to is known once all can be played
         benchmark = load_benchmark(grid.base.benchmark)
-        found.update(dict.fromkeys(feasibility.problems(request.minima, benchmark)))
+        found.update(dict.fromkeys(feasibility.problems(request.bounds, benchmark)))
     if found:
         raise UsageError([*found], hint="socratic-runner sweep --help lists every flag.")
 
 
-def _wrong_minima(request: SweepRequest, has_intervals: Callable[[], bool]) -> Iterator[Words]:
+def _wrong_bounds(request: SweepRequest, has_intervals: Callable[[], bool]) -> Iterator[Words]:
     """What is wrong with bounds on all runs of a model, whatever is played."""
-    if not request.minima:
+    if not request.bounds:
         return
     try:
-        yield from misnamed(request.minima, load_benchmark(request.grid.base.benchmark))
+        benchmark = load_benchmark(request.grid.base.benchmark)
     except UsageError:  # each cell tells of an unknown benchmark
         return
-    yield from without_extra(request.minima, has_intervals)
+    if not benchmark.cast.has_item_metrics:
+        yield from bound_problems(request.bounds, metrics_of_many(benchmark))
+    yield from without_extra(request.bounds, has_intervals)
 
 
 def _model_ids(config: RunConfig) -> Iterator[str]:

@@ -18,7 +18,7 @@ from socratic_bench.runs.prepare import BUILT_IN, read_prices
 from socratic_bench.settings import MAX_TEXT_BYTES, Sources, read_bounded, read_config, table
 from socratic_bench.settings.reader import Flags, Reader
 from socratic_bench.settings.table import SettingField
-from socratic_bench.studies.gates import Minimum
+from socratic_bench.studies.gates import FigureBound
 from socratic_bench.studies.sweep.grid import MODEL, Axis, Grid, axis_settings
 from socratic_bench.studies.sweep.plan_file import NO_PLAN, TARGETS, PlanFile, likely_keys
 from socratic_bench.studies.sweep.settings import SweepSettings
@@ -31,14 +31,14 @@ NOT_OF_CELLS = ("resume", "resume-from")
 class SweepRequest(Struct, frozen=True, kw_only=True):
     """A sweep as it is asked for; `unread` are axes, by field, of which no value is one, or that
     are needed and not given, and settings that the plan gives wrongly. `bounds` are those on
-    what all runs of a model come to: those on single runs are their own settings.
+    figures over all runs of a model.
     """
 
     settings: SweepSettings
     grid: Grid
     plan: PlanFile = NO_PLAN
     unread: tuple[str, ...] = ()
-    minima: tuple[Minimum, ...] = ()
+    bounds: tuple[FigureBound, ...] = ()
 
     def price_tables(self) -> dict[str, PriceTable]:
         """What runs of the sweep are to know of prices: the plan's own, over those of a file.
@@ -83,10 +83,11 @@ def read_sweep(
     problems.extend(misread)
     problems.extend(_problems_of_sweep(settings, base, axes, keeps=keeps))
     problems.extend(_contradictions(plan, axes))
-    bounds = {gate: Minimum.of(gate) for gate in base.gates}
+    bounds = tuple(map(FigureBound.of, base.all_gates))
     base = replace(
         base,
-        gates=tuple(gate for gate, bound in bounds.items() if not bound.is_of_many),
+        gates=(),
+        gates_over=(),
         **{axis.name: axis.values[0] for axis in axes if axis.values},
     )
     grid = Grid(
@@ -107,7 +108,7 @@ def read_sweep(
         grid=grid,
         plan=plan,
         unread=tuple(unread),
-        minima=tuple(bound for bound in bounds.values() if bound.is_of_many),
+        bounds=bounds,
     )
     return request, problems
 

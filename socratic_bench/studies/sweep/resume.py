@@ -22,7 +22,7 @@ from socratic_bench.journal.replay import ReplayLog
 from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.ports.store import Entry
 from socratic_bench.runs import prepare
-from socratic_bench.runs.gates import has_gate_failures
+from socratic_bench.runs.gates import is_judged_enough
 from socratic_bench.runs.models import earlier_usd, new_budget
 from socratic_bench.settings import table
 from socratic_bench.storage.keys import RunKeys, index_of
@@ -161,12 +161,12 @@ def damage_message(damaged: Mapping[str, Sequence[str]]) -> str:
 def gate_again(
     begun: SweepFile, rows: Mapping[str, CellRow], stores: Iterable[ListedStore], base: RunConfig
 ) -> dict[str, CellRow]:
-    """The rows of complete cells by the gates and the judge coverage of this command, which their
-    runs may not have had. Runs are read only where these bounds may tell something else: where
-    there are others than usual, or a cell has missed some.
+    """The rows of complete cells by the judge coverage that this command asks for, which their runs
+    may not have had. Runs are read only where that may change a result: where it is another than
+    usual, or a cell has missed a gate.
     """
     usual = table(RunConfig)["min_judge_coverage"].default
-    is_usual = not base.gates and base.min_judge_coverage == usual
+    is_usual = base.min_judge_coverage == usual
     complete = (row for row in rows.values() if row.status == "completed")
     unsure = {row.run_id: row for row in complete if row.exit_code == EXIT_GATE or not is_usual}
     changed: dict[str, CellRow] = {}
@@ -181,11 +181,14 @@ def gate_again(
 
 def _gated(row: CellRow, document: dict[str, Any], base: RunConfig) -> CellRow:
     judge = document["judge"]
-    is_short = has_gate_failures(
-        base,
-        document["metrics"],
-        n_turns=judge["judged_turns"] + judge["unjudged_turns"] if judge else row.n_turns,
-        n_judged=judge["judged_turns"] if judge else None,
+    judged, unjudged = (judge["judged_turns"], judge["unjudged_turns"]) if judge else (0, 0)
+    is_covered = partial(is_judged_enough, n_turns=judged + unjudged, n_judged=judged)
+    thresholds = document["thresholds"]
+    # What it missed beside the coverage, such as unread answers, it still misses. Gates of a single
+    # run are no longer given in a sweep.
+    is_of_else = not thresholds["fail_under"] and is_covered(thresholds["min_judge_coverage"])
+    is_short = (judge is not None and not is_covered(base.min_judge_coverage)) or (
+        row.exit_code == EXIT_GATE and (judge is None or is_of_else)
     )
     if is_short == (row.exit_code == EXIT_GATE):
         return row
