@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from math import ceil, inf
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -179,18 +178,3 @@ def problems_of(settings: Settings) -> Iterator[Problem]:
         yield Problem.of("{transcript_turns} is given without {transcript}.")
     if settings.scenario and settings.scenario_file:
         yield Problem.of("{scenario} and {scenario_file} are both given: keep one.")
-    for gate in settings.gates:
-        least = _turns_to_show(gate.minimum, settings.lapse_turns)
-        if gate.metric == "turns_held" and settings.turns < least:
-            yield Problem.of(
-                "{gates} turns_held={bound} cannot be shown: a lapse of {lapse_turns} {n} is seen "
-                "from {least} turns on. Raise {turns}, or lower the bound.",
-                bound=f"{gate.minimum:g}",
-                n=settings.lapse_turns,
-                least=least,
-            )
-
-
-def _turns_to_show(bound: float, lapse_turns: int) -> int:
-    """The fewest turns that show whether a lasting lapse begins before the bound."""
-    return ceil(bound) - 1 + lapse_turns if 0 < bound < inf else 0
