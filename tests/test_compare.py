@@ -317,7 +317,7 @@ class TestMinima:
         bare = without_scipy(tmp_path)
         unknown = {
             "recovery_rate.low": "no complete run tells it",
-            "turns_held.median.low": "no run saw the event",
+            "turns_held.median.low": "times of fewer than 6 samples have no interval",
         }
         null = self.gated(again, bounds=tuple(f"{one}=0" for one in unknown))
         gates = null.document["figure_gates"]

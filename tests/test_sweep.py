@@ -256,7 +256,8 @@ class TestGoingOn:
         missed = "missed a gate or the judge coverage.The sweep itself is complete; each cell's run"
         half = ("--min-judge-coverage", "0.5")
         high = gated(*half, "--fail-under", "overall_score=9")
-        assert high == (5, f"4 cells {missed} says its metrics.")
+        below = "overall_score of emulator.lecturer-v1:0 is 0, which is 9 under 9."
+        assert high == (5, f"{below}The sweep itself is complete.")
         assert gated("--min-judge-coverage", "0.8") == (5, f"1 cell {missed} says its metrics.")
         assert gated(*half, "--fail-under", "overall_score=0") == (0, None)
 
