@@ -190,11 +190,12 @@ class TestPage:
 
     def test_every_chart_has_a_title_a_description_and_a_table(self, page):
         charts = [attrs for tag, attrs in page.elements if tag == "svg"]
-        ids = {attrs.get("id") for _, attrs in page.elements}
+        ids = [attrs["id"] for _, attrs in page.elements if "id" in attrs]
+        assert len(ids) == len({*ids})
         assert len(charts) == 2 * 3
         for chart in charts:
             assert chart["role"] == "img"
-            assert {*chart["aria-labelledby"].split()} <= ids
+            assert {*chart["aria-labelledby"].split()} <= {*ids}
         names = {attrs["aria-labelledby"].split("-title ")[0] for attrs in charts}
         assert len(page.tables) >= len({one.removesuffix("-narrow") for one in names})
 

@@ -95,8 +95,9 @@ def differences(study: Study) -> Section | None:
     """The difference of each two models in the primary figure."""
     if not study.differences:
         return None
-    figure = _figure(study)
     unit = study.views.prompt if len(study.rows.samples) == 1 else study.views.sample
+    if any(run.parts.get(study.ordering.name) for run in study.rows.runs):
+        unit = "problem"
     return Section(
         name="differences",
         title="Differences between models",
@@ -106,11 +107,11 @@ def differences(study: Study) -> Section | None:
                 "sign-flip test, corrected for the number of pairs (Holm)."
             )
         ],
-        figures=[figure],
+        figures=[_figure(study, unit)],
     )
 
 
-def _figure(study: Study) -> Figure:
+def _figure(study: Study, unit: str) -> Figure:
     shown = study.differences
     is_time = bool(study.survival)
     what = "Turns held" if is_time else study.ordering.title
@@ -118,7 +119,7 @@ def _figure(study: Study) -> Figure:
         caption=f"{what}: difference of each two models",
         columns=columns(
             *(words("Model"), words("minus"), "Difference", "95 % interval", "p"),
-            *(f"{study.views.sample}s".capitalize(), words("Result")),
+            *(f"{unit}s".capitalize(), words("Result")),
         ),
         rows=[_row(difference, is_time=is_time) for difference in shown],
         chart=_chart(study, what) if len(shown) <= MOST_IN_CHART else None,
