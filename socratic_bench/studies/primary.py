@@ -28,7 +28,7 @@ from socratic_bench.statistics.intervals import NO_ERROR
 from socratic_bench.studies.figures import RunFigures, differences_by_cluster
 from socratic_bench.types import plural
 
-SMALLEST_P, MOST_P = 0.001, 0.99
+SMALLEST_P, LARGEST_P = 0.001, 0.99
 NO_INTERVALS: Mapping[NoInterval, str] = {
     "no_spread": "no interval: all differ alike",
     "too_few_scenarios": "no interval",
@@ -197,7 +197,9 @@ def _claim(mean: float | None, first: str, second: str, comparison: _Comparison)
 
 
 def p_text(p: float | None) -> str:
-    """A p in words; none is so large that it would prove anything."""
+    """A p in words; a large one proves nothing, so that its digits do not matter."""
     if p is None:
         return "unknown"
-    return f"under {SMALLEST_P}" if p < SMALLEST_P else f"{min(p, MOST_P):.3f}"
+    if p > LARGEST_P:
+        return f"over {LARGEST_P}"
+    return f"under {SMALLEST_P}" if p < SMALLEST_P else f"{p:.3f}"
