@@ -108,12 +108,6 @@ def build_parser() -> Parser:
     parser.add_argument(
         "--allow", action="store_true", help="compare runs that were not played or judged alike"
     )
-    parser.add_argument(
-        "--interval",
-        choices=("t", "bootstrap-t"),
-        default="t",
-        help="how intervals of means and differences are made (default t)",
-    )
     add_output(parser)
     return parser
 
@@ -147,7 +141,6 @@ def _read_request(flags: Namespace, prog: str) -> tuple[ComparisonRequest, list[
         drops=tuple(drop for _, drop in drops if drop),
         bounds=tuple(FigureBound.of(gate) for *_, gate in gates if gate),
         allows_differences=flags.allow,
-        method=flags.interval,
         judging=flags.judging,
         corrections=corrections if flags.labels else None,
     )

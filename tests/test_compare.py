@@ -125,16 +125,6 @@ class TestDocument:
             "p" in one for pair in document["pairs"] for one in pair["differences"].values()
         )
 
-    def test_few_samples_have_no_limits_by_a_bootstrap(self, folder, compared):
-        """Draws of one of three scenarios alone are more than a limit leaves out."""
-        document = run("compare", str(folder), "--interval", "bootstrap-t", "-q").document
-        (pair,), (by_t,) = document["pairs"], compared.document["pairs"]
-        found, usual = (one["differences"]["overall_score"] for one in (pair, by_t))
-
-        assert (document["interval"], compared.document["interval"]) == ("bootstrap-t", "t")
-        assert (found["low"], found["high"]) == (None, None) != (usual["low"], usual["high"])
-        assert found["no_interval_because"] == "too_few_scenarios"
-
     def test_a_model_does_not_differ_from_itself(self, folder, again):
         document = run("compare", str(folder), str(again)).document
         names = sorted(f"{DRIFT} ({one})" for one in (folder, again))

@@ -1,7 +1,7 @@
 """Intervals, and what variance is made of: against closed forms and scipy's own functions."""
 
 import random
-from math import inf, sqrt
+from math import sqrt
 from statistics import fmean, stdev
 
 import pytest
@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from socratic_bench.statistics.bootstrap import bootstrap_t
 from socratic_bench.statistics.intervals import (
     Clustered,
     clustered,
@@ -164,40 +163,6 @@ class TestHalving:
 
     def test_there_is_nothing_to_halve_where_runs_do_not_differ(self):
         assert runs_to_halve(clustered([[5.0], [5.0]])) is None
-
-
-class TestBootstrapT:
-    def drawn(self, clusters):
-        """Draw by draw, of as many clusters as there are."""
-        dice, n = random.Random(1), len(clusters)
-        chosen = dice.choices(range(n), k=n * 1999)
-        true = clustered(clusters)
-        for at in range(0, len(chosen), n):
-            found = clustered([clusters[one] for one in chosen[at : at + n]])
-            yield (found.mean - true.mean) / found.error if found.error else 0.0
-
-    @pytest.mark.parametrize("clusters", [UNEVEN + BALANCED, BALANCED * 2])
-    def test_points_are_those_of_means_of_whole_clusters_in_their_own_errors(self, clusters):
-        found, ordered = bootstrap_t(clusters), sorted(self.drawn(clusters))
-        true = clustered(clusters)
-
-        assert found == bootstrap_t(clusters)
-        assert found.low == pytest.approx(true.mean - ordered[1949] * true.error)
-        assert found.high == pytest.approx(true.mean - ordered[49] * true.error)
-
-    def test_it_reaches_farther_to_the_side_of_the_skew(self):
-        dice = random.Random(2)
-        skewed = [[10 - dice.expovariate(1)] for _ in range(12)]
-        found, even, mean = bootstrap_t(skewed), t_interval(clustered(skewed)), clustered(skewed)
-
-        assert found.low < even.low < mean.mean < found.high < even.high
-
-    def test_few_samples_alike_leave_a_side_without_a_limit(self):
-        found = bootstrap_t([[9.0], [9.0], [9.0], [9.0], [4.0]])
-
-        assert (found.low, 9 < found.high < inf) == (-inf, True)
-        assert bootstrap_t([[5.0, 6.0]]) is None
-        assert bootstrap_t([[5.0], [5.0]]) is None  # no spread
 
 
 class TestMixture:

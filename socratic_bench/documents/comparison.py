@@ -38,7 +38,7 @@ Limit = Annotated[
     float | None,
     doc(
         "limit of the 95 % interval, clustered by sample; null with one cluster, without any "
-        "spread, without the extra stats, or if bootstrap-t finds none"
+        "spread, or without the extra stats"
     ),
 ]
 Clusters = Annotated[
@@ -192,10 +192,6 @@ class ComparisonDocument(Document, frozen=True, kw_only=True):
     benchmark: BenchmarkName
     primary_metric: Annotated[PrimaryMetric, doc("metric by which contenders are ordered")]
     baseline: Annotated[str | None, doc("the contender that all are compared with; null: none")]
-    interval: Annotated[
-        Literal["t", "bootstrap-t"] | None,
-        doc("method of the intervals; null: none, the extra stats is missing"),
-    ]
     n_runs: Annotated[Count, doc("number of runs")]
     contenders: Annotated[
         list[Contender], doc("best mean first, unknown ones last; a baseline is last")

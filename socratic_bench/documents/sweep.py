@@ -440,10 +440,6 @@ class SweepDocument(Struct, frozen=True, kw_only=True):
     ] = {}
     repeats: Annotated[Annotated[int, Meta(ge=1)] | None, doc("runs of each combination")] = None
     seed: Annotated[Seed | None, doc("seed from which the seeds of cells follow")] = None
-    interval: Annotated[
-        Literal["t", "bootstrap-t"] | None,
-        doc("method of the intervals of means; null: none, the extra stats is missing"),
-    ] = None
     n_cells: Annotated[Count, doc("number of cells")] = 0
     n_completed: Annotated[Count, doc("completed cells")] = 0
     n_failed: Annotated[Count, doc("failed cells")] = 0

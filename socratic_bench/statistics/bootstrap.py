@@ -10,16 +10,7 @@ from zlib import crc32
 
 from msgspec import Struct
 
-from socratic_bench.statistics.intervals import (
-    FEWEST,
-    LEVEL,
-    NO_ERROR,
-    Clusters,
-    Interval,
-    clustered,
-    t_interval,
-    t_point,
-)
+from socratic_bench.statistics.intervals import t_point
 from socratic_bench.statistics.survival import FEWEST_OF_TIMES, HALF, ROUNDING, Time
 
 if TYPE_CHECKING:
@@ -148,46 +139,3 @@ def _limits(lows: "Array", highs: "Array", rank: int) -> Limits:
     if low == high:  # draws that all agree say nothing of other clusters
         return UNKNOWN
     return Limits(low if isfinite(low) else None, high if isfinite(high) else None)
-
-
-Method = Literal["t", "bootstrap-t"]
-# Of fewer clusters, draws of one of them alone are more than a limit leaves out.
-FEWEST_DRAWN = 4
-
-
-def mean_interval(clusters: Clusters, method: Method) -> Interval | None:
-    """By Student's t, or by `bootstrap_t`. Raises `ImportError` without scipy."""
-    return t_interval(clustered(clusters)) if method == "t" else bootstrap_t(clusters)
-
-
-def bootstrap_t(clusters: Clusters, n_draws: int = N_DRAWS) -> Interval | None:
-    """Student's t with points of its own distribution in these runs: whole clusters are drawn with
-    replacement, as many as there are, and each draw's deviation from the mean is told in that
-    draw's standard errors (Efron 1981, Canadian Journal of Statistics 9: 139; of clusters: Cameron,
-    Gelbach and Miller 2008, Review of Economics and Statistics 90: 414). A draw without scatter,
-    whose mean is another, lies infinitely far off: a limit may be infinite. `None` for a single
-    cluster, or without scatter; the same runs have the same limits.
-
-    Raises `ImportError` without numpy.
-    """
-    import numpy as np
-
-    mean = clustered(clusters)
-    if not mean.error or len(clusters) < FEWEST:
-        return None
-    sizes = np.array([len(values) for values in clusters], dtype=float)
-    sums = np.array([sum(value - mean.mean for value in values) for values in clusters])
-    counts = draws(len(clusters), len(clusters), n_draws)
-    n = counts @ sizes
-    means = (counts @ sums) / n
-    squares = (counts * (sums - np.outer(means, sizes)) ** 2).sum(axis=1)
-    errors = np.sqrt(squares * len(clusters) / (len(clusters) - 1)) / n
-    means = np.where(np.abs(means) < NO_ERROR, 0.0, means)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        points = np.where(errors < NO_ERROR, np.where(means, means * inf, 0.0), means / errors)
-    ordered = np.sort(np.nan_to_num(points, nan=0.0, posinf=inf, neginf=-inf))
-    rank = round((n_draws + 1) * (1 - LEVEL) / 2)
-    return Interval(
-        mean.mean - float(ordered[-rank]) * mean.error,
-        mean.mean - float(ordered[rank - 1]) * mean.error,
-    )

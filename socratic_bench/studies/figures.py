@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from math import fsum, isfinite
+from math import fsum
 from typing import Any
 
 from msgspec import Struct
@@ -23,7 +23,6 @@ from socratic_bench.documents.sweep import (
 from socratic_bench.documents.usage import ActorUsage, Tokens
 from socratic_bench.ports.benchmark import Benchmark, MetricInfo
 from socratic_bench.ports.parts import Exposure
-from socratic_bench.statistics.bootstrap import Method, in_fixed_order, mean_interval
 from socratic_bench.statistics.intervals import (
     Clustered,
     Clusters,
@@ -69,13 +68,13 @@ class Design(Struct, frozen=True, kw_only=True):
         cluster: runs with the same cluster count as one sample in intervals.
         opening: how a run began. It separates repeats, but it is not a treatment.
         kind: in a cluster, runs of the same opening and kind are repeats of each other.
-        method: how intervals of means are made; `None`: not at all, without the extra `stats`.
+        has_limits: whether there are intervals: the extra `stats` is installed.
     """
 
     cluster: Callable[[Any], Hashable]
     opening: Callable[[Any], Hashable]
     kind: Callable[[Any], Hashable]
-    method: Method | None = "t"
+    has_limits: bool = True
 
 
 def values_of(run: RunFigures, metric: str, cluster: Hashable) -> Mapping[Hashable, float]:
@@ -98,9 +97,9 @@ def mean_of(runs: Sequence[RunFigures], metric: MetricInfo, design: Design) -> M
             split.setdefault(cluster, {}).setdefault(kind, []).append(value)
     if not split:
         return Mean(mean=None, n=0)
-    clusters = in_fixed_order([flatten(by_kind.values()) for by_kind in split.values()])
+    clusters = [flatten(by_kind.values()) for by_kind in split.values()]
     mean = clustered(clusters)
-    interval = interval_of(metric, clusters, design.method)
+    interval = interval_of(metric, clusters, has_limits=design.has_limits)
     is_of_items = any(run.parts.get(metric.name) for run in runs)
     plain_interval = wilson_interval if metric.is_rate else t_interval
     return Mean(
@@ -110,7 +109,7 @@ def mean_of(runs: Sequence[RunFigures], metric: MetricInfo, design: Design) -> M
         scope="samples like these" if interval else "these samples",
         low=round(interval.low, FIGURE_PLACES) if interval else None,
         high=round(interval.high, FIGURE_PLACES) if interval else None,
-        no_interval_because=no_interval_reason(mean, interval, design.method),
+        no_interval_because=no_interval_reason(mean, interval, has_limits=design.has_limits),
         variance=_variance(runs, metric.name, split),
         runs_to_halve=runs_to_halve(mean, plain_interval) if interval and not is_of_items else None,
         two_groups=None if is_of_items else two_groups(metric, split),
@@ -118,21 +117,21 @@ def mean_of(runs: Sequence[RunFigures], metric: MetricInfo, design: Design) -> M
 
 
 def interval_of(
-    metric: MetricInfo | None, clusters: Clusters, method: Method | None
+    metric: MetricInfo | None, clusters: Clusters, *, has_limits: bool
 ) -> Interval | None:
-    """The 95 % interval of a mean, within the metric's bounds; Wilson's for a rate, whatever the
-    method. `None` if a limit does not exist. Raises `ImportError` without scipy.
+    """The 95 % interval of a mean, within the metric's bounds: Wilson's of a rate, else Student's.
+    `None` for a single cluster and without spread. Raises `ImportError` without scipy.
     """
-    if method is None:
+    if not has_limits:
         return None
     is_rate = metric is not None and metric.is_rate
-    interval = wilson_interval(clustered(clusters)) if is_rate else mean_interval(clusters, method)
+    interval = (wilson_interval if is_rate else t_interval)(clustered(clusters))
     if interval is None:
         return None
     lowest, highest = (metric.low, metric.high) if metric else (None, None)
     low = interval.low if lowest is None else max(lowest, interval.low)
     high = interval.high if highest is None else min(highest, interval.high)
-    return Interval(low, high) if isfinite(low) and isfinite(high) else None
+    return Interval(low, high)
 
 
 def _variance(runs: Sequence[RunFigures], metric: str, split: Split) -> Variance | None:
@@ -199,32 +198,30 @@ def differences_by_cluster(
     return [*differences.values()]
 
 
-def difference_of(clusters: Clusters, method: Method | None) -> Difference:
+def difference_of(clusters: Clusters, *, has_limits: bool) -> Difference:
     """The mean of the differences of pairs, with its interval."""
     if not clusters:
         return Difference(mean=None, n=0, n_clusters=0, low=None, high=None)
-    mean, interval = clustered(clusters), interval_of(None, clusters, method)
+    mean, interval = clustered(clusters), interval_of(None, clusters, has_limits=has_limits)
     return Difference(
         mean=to_places(mean.mean, FIGURE_PLACES),
         n=mean.n,
         n_clusters=mean.n_clusters,
         low=to_places(interval.low if interval else None, FIGURE_PLACES),
         high=to_places(interval.high if interval else None, FIGURE_PLACES),
-        no_interval_because=no_interval_reason(mean, interval, method),
+        no_interval_because=no_interval_reason(mean, interval, has_limits=has_limits),
     )
 
 
 def no_interval_reason(
-    mean: Clustered, interval: Interval | None, method: Method | None
+    mean: Clustered, interval: Interval | None, *, has_limits: bool
 ) -> NoInterval | None:
     """Why a mean has no interval; `None` if it has one."""
     if interval:
         return None
     if mean.error is None:
         return "too_few_scenarios"
-    if method is None:
-        return "needs_stats"
-    return "too_few_scenarios" if mean.error else "no_spread"
+    return "no_spread" if has_limits else "needs_stats"
 
 
 def hazards_of(runs: Sequence[RunFigures], design: Design) -> dict[str, Hazards]:
@@ -270,7 +267,7 @@ def _hazard(
     """`n_runs` are those whose turns these are; each turn is of a run of its own without it."""
     values = [*clusters]
     mean = clustered(values)
-    interval = hazard_interval(values, n_runs or mean.n) if design.method else None
+    interval = hazard_interval(values, n_runs or mean.n) if design.has_limits else None
     return {
         "n_at_risk": mean.n,
         "n_events": int(sum(flatten(values))),

@@ -21,7 +21,6 @@ from socratic_bench.ports.benchmark import Benchmark, MetricInfo
 from socratic_bench.runs import Plan
 from socratic_bench.runs.gates import gate_problem, unknown_metric
 from socratic_bench.settings import Gate
-from socratic_bench.statistics.bootstrap import FEWEST_DRAWN, Method
 from socratic_bench.statistics.intervals import FEWEST
 from socratic_bench.statistics.survival import FEWEST_OF_TIMES
 
@@ -96,7 +95,6 @@ class Feasibility(Struct, kw_only=True):
     """Which figures the prepared runs of a sweep can have.
 
     Attributes:
-        method: how intervals are made.
         axes: the settings that give more samples.
         n_parts: by sample, the number of items that each metric can have.
         highest: by metric, the highest value that a run can show.
@@ -104,7 +102,6 @@ class Feasibility(Struct, kw_only=True):
         is_judged: whether a run has a judge where its benchmark has verdicts.
     """
 
-    method: Method
     axes: Sequence[str]
     n_parts: dict[Hashable, Mapping[str, int]] = {}
     highest: dict[str, float] = {}
@@ -144,13 +141,11 @@ class Feasibility(Struct, kw_only=True):
                 yield bound.problem(f"{TOO_FEW} {self._hint(bound)}", least=least, n=n)
 
     def _least(self, bound: FigureBound, metric: MetricInfo) -> int:
-        """The least number of samples; limits of rates and of times do not depend on the method."""
+        """The least number of samples that have the figure."""
         if not bound.is_of_limit:
             return 1
-        if bound.figure != "mean" or metric.censored_by:
-            return FEWEST_OF_TIMES
-        is_drawn = self.method == "bootstrap-t" and not metric.is_rate
-        return FEWEST_DRAWN if is_drawn else FEWEST
+        is_time = bound.figure != "mean" or metric.censored_by
+        return FEWEST_OF_TIMES if is_time else FEWEST
 
     def _hint(self, bound: FigureBound) -> str:
         if any(bound.metric in n_parts for n_parts in self.n_parts.values()):

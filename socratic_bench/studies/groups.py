@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.settings import table
-from socratic_bench.statistics.bootstrap import Method
 from socratic_bench.studies.figures import Design
 from socratic_bench.studies.rows import N_TURNS, RunRow
 from socratic_bench.types import Json
@@ -39,14 +38,14 @@ class Pairing(Struct, frozen=True, kw_only=True):
     n_unpaired: int
 
 
-def design_of(runs: Sequence[RunRow], method: Method | None) -> Design:
+def design_of(runs: Sequence[RunRow], *, has_limits: bool) -> Design:
     """Runs are clustered by sample if there are several samples, or by their opening if not.
 
     The plans of sweeps say whether there are several, so that failed cells change no cluster.
     """
     if len({run.sample for run in runs}) > 1 or has_several_samples(_plan_of(runs)):
-        return Design(cluster=_sample, opening=_opening, kind=kind_of(runs), method=method)
-    return Design(cluster=_opening, opening=_opening, kind=kind_of(runs), method=method)
+        return Design(cluster=_sample, opening=_opening, kind=kind_of(runs), has_limits=has_limits)
+    return Design(cluster=_opening, opening=_opening, kind=kind_of(runs), has_limits=has_limits)
 
 
 def _sample(run: RunRow) -> Hashable:

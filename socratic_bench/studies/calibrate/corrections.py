@@ -283,7 +283,7 @@ def correct_runs(
     groups = group_by_model(runs)
     pairs = combinations([group.name for group in groups], 2)
     corrections = read_corrections(request, runs, benchmark)
-    return correct_figures(corrections, groups, [*pairs], design_of(runs, None))
+    return correct_figures(corrections, groups, [*pairs], design_of(runs, has_limits=False))
 
 
 def correct_figures(

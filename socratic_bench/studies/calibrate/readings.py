@@ -136,7 +136,7 @@ def words_of(run: RunRow, turn: int | None) -> tuple[tuple[PrecedingMessage, ...
 
 def scenario_names(runs: Sequence[RunRow]) -> Mapping[str, str]:
     """By run, the scenario by which its labels are clustered; where all play one, the opening."""
-    cluster = design_of(runs, None).cluster
+    cluster = design_of(runs, has_limits=False).cluster
     return {
         run.run_id: run.sample_name if cluster(run) == run.sample else run.prompt or ""
         for run in runs

@@ -8,7 +8,6 @@ from msgspec.structs import replace
 from socratic_bench.documents.comparison import ComparisonDocument
 from socratic_bench.errors import Mistakes, Problem, UsageError, Words
 from socratic_bench.ports.benchmark import Benchmark, MetricInfo
-from socratic_bench.statistics.bootstrap import Method
 from socratic_bench.statistics.intervals import is_available
 from socratic_bench.studies.calibrate.corrections import (
     CorrectionRequest,
@@ -53,7 +52,6 @@ class ComparisonRequest(Struct, frozen=True, kw_only=True):
     drops: tuple[MaxDrop, ...] = ()
     bounds: tuple[FigureBound, ...] = ()
     allows_differences: bool = False
-    method: Method = "t"
     judging: str | None = None
     corrections: CorrectionRequest | None = None
 
@@ -98,8 +96,7 @@ def compare(
                 raise error
     if mistakes.sentences or not stored.benchmark:
         raise mistakes.error()
-    method = request.method if is_available() else None
-    design = design_of(stored.runs, method)
+    design = design_of(stored.runs, has_limits=is_available())
     comparison = Comparison(
         benchmark=stored.benchmark,
         metrics=_metrics(request, stored.benchmark),

@@ -77,7 +77,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
     @property
     def has_limits(self) -> bool:
         """Whether there are intervals: the extra `stats` is installed."""
-        return self.design.method is not None
+        return self.design.has_limits
 
 
 def document_of(comparison: Comparison, call: Callable[[str], str] = str) -> ComparisonDocument:
@@ -110,7 +110,6 @@ def document_of(comparison: Comparison, call: Callable[[str], str] = str) -> Com
         benchmark=comparison.benchmark.name,
         primary_metric=primary,
         baseline=comparison.baseline,
-        interval=comparison.design.method,
         n_runs=sum(contender.n_runs for contender in ordered),
         contenders=ordered,
         failed=failed,
@@ -178,7 +177,7 @@ def _score_by_turn(group: Group, design: Design) -> list[TurnScore]:
 
 
 def _turn_score(turn: int, clusters: Clusters, design: Design) -> TurnScore:
-    mean, interval = clustered(clusters), interval_of(None, clusters, design.method)
+    mean, interval = clustered(clusters), interval_of(None, clusters, has_limits=design.has_limits)
     return TurnScore(
         turn=turn,
         mean=round(mean.mean, FIGURE_PLACES),
@@ -235,7 +234,8 @@ def _pair(
         n_unpaired=pairing.n_unpaired,
         differences={
             metric.name: difference_of(
-                differences_by_cluster(pairing.pairs, metric.name), comparison.design.method
+                differences_by_cluster(pairing.pairs, metric.name),
+                has_limits=comparison.has_limits,
             )
             for metric in comparison.metrics
         },

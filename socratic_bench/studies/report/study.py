@@ -59,7 +59,7 @@ class Study:
         self.ordering = self.metrics[self.views.endurance or rows.benchmark.primary_metric]
         self.primary = self.metrics[rows.benchmark.primary_metric]
         self.has_limits = is_available()
-        self.design: Design = design_of(rows.runs, "t" if self.has_limits else None)
+        self.design: Design = design_of(rows.runs, has_limits=self.has_limits)
         self.varied = _varied(rows)
         self._ways = {run.run_id: _way(run, self.varied) for run in rows.runs}
         named = [replace(run, model=self._name(run)) for run in rows.runs]
@@ -187,7 +187,7 @@ class Study:
         if not clusters:
             return None
         mean = clustered([*clusters.values()])
-        interval = interval_of(metric, [*clusters.values()], self.design.method)
+        interval = interval_of(metric, [*clusters.values()], has_limits=self.has_limits)
         return Estimate(
             mean=mean.mean,
             low=interval.low if interval else None,

@@ -20,7 +20,6 @@ from socratic_bench.documents.sweep import (
 )
 from socratic_bench.errors import ENDINGS, EXIT_GATE, Problem, RunStatus
 from socratic_bench.ports.benchmark import MetricInfo
-from socratic_bench.statistics.bootstrap import Method
 from socratic_bench.statistics.survival import Time
 from socratic_bench.studies.figures import (
     Design,
@@ -73,8 +72,7 @@ def document_of(
     failed = [row for row in ended if row.status != "completed"]
     in_folder, in_bucket = result.indices
     grid = result.request.grid
-    method = result.request.settings.interval if has_intervals else None
-    design = design_of(grid, method)
+    design = design_of(grid, has_limits=has_intervals)
     groups = _groups(result, design, primary)
     gates = [
         gate
@@ -91,7 +89,6 @@ def document_of(
         axes={axis.name: [*axis.values] for axis in grid.axes},
         repeats=result.request.settings.repeats,
         seed=result.begun.seed,
-        interval=method,
         n_cells=len(cells),
         n_completed=len(completed),
         n_failed=len(failed),
@@ -134,7 +131,7 @@ def exit_code(result: SweepResult, gates: Iterable[FigureGate] = ()) -> int:
     return EXIT_GATE if is_missed else 0
 
 
-def design_of(grid: Grid, method: Method | None) -> Design:
+def design_of(grid: Grid, *, has_limits: bool) -> Design:
     """Which cells are alike, by the axes of the sweep."""
     treatments = [axis.name for axis in grid.axes if axis.name not in grid.sample_axes]
     treatments += [MODEL] * (MODEL not in treatments)
@@ -142,7 +139,7 @@ def design_of(grid: Grid, method: Method | None) -> Design:
         cluster=lambda cell: tuple(cell.row.axes[axis] for axis in grid.cluster_axes),
         opening=lambda cell: tuple(cell.row.axes[axis] for axis in grid.sample_axes),
         kind=lambda cell: tuple(cell.row.axes[axis] for axis in treatments),
-        method=method,
+        has_limits=has_limits,
     )
 
 
@@ -216,7 +213,7 @@ def _differences(
         paired,
         result.benchmark,
         is_one_sample=set(grid.cluster_axes) <= {OPENING},
-        has_limits=design.method is not None,
+        has_limits=design.has_limits,
     )
 
 
@@ -245,7 +242,7 @@ def _group(
             for name in names
         },
         survival={
-            name: survival_of(clusters, horizons[name], has_limits=design.method is not None)
+            name: survival_of(clusters, horizons[name], has_limits=design.has_limits)
             for name, clusters in times.items()
             if clusters
         },

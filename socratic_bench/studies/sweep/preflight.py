@@ -52,7 +52,7 @@ def check(
     targets = RateTargets(request.targets())
     called = {*request.plan.ids} if MODEL in request.unread else set()
     axes = [field.name for field in axis_settings() if field.setting.is_sample]
-    feasibility = Feasibility(method=request.settings.interval, axes=axes)
+    feasibility = Feasibility(axes=axes)
     for cell in grid.distinct():
         config = replace(grid.config(cell), max_cost_usd=grid.base.max_cost_usd)
         try:

@@ -6,7 +6,6 @@ from msgspec import Struct
 
 from socratic_bench.setting import Setting
 from socratic_bench.settings.reader import parse_integer
-from socratic_bench.statistics.bootstrap import Method
 
 MAX_REPEATS = 1000
 MAX_CONNECTIONS = 1024
@@ -89,15 +88,6 @@ class SweepSettings(Struct, frozen=True, kw_only=True):
             high=1440,
         ),
     ] = STALL_MIN
-    interval: Annotated[
-        Method,
-        Setting(
-            "sweep",
-            "METHOD",
-            "how intervals of means are made: {choices} (default {default})",
-            "how [intervals of means](statistics.md#how-it-is-computed) are made: {choices}",
-        ),
-    ] = "t"
     limit: Annotated[
         int | None, Setting("sweep", "N", "play so many cells at most, and leave the rest", low=1)
     ] = None
