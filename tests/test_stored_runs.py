@@ -17,9 +17,11 @@ from typing import Any
 import pytest
 
 from socratic_bench.benchmarks import load_benchmark
-from socratic_bench.documents.encoding import read
+from socratic_bench.documents.encoding import loaded, read
 from socratic_bench.documents.files import TurnFile
 from socratic_bench.errors import UsageError
+from socratic_bench.runs import earlier_config
+from socratic_bench.settings import Gate
 from socratic_bench.studies.rows import read_document, run_row, validate_run
 from tests.command import run
 
@@ -58,6 +60,20 @@ def test_a_metric_has_its_name_of_today(stored):
 
     assert "turns_held" in outcome.document["contenders"][0]["survival"]
     assert b"sustained" not in outcome.stdout
+
+
+def test_a_gate_has_its_metric_s_name_of_today(stored):
+    (journal,) = (stored / "socratic").glob("journal/runs/*.jsonl")
+    header = json.loads(journal.read_bytes().splitlines()[0])
+    header["config"]["gates"] = [["sustained_half_life", 3.0]]
+
+    assert earlier_config([header]).gates == (Gate("turns_held", 3.0),)
+
+
+def test_what_people_said_keeps_an_earlier_name():
+    texts = ['He said "sustained_half_life" twice.', "sustained_half_life is a word"]
+
+    assert loaded(json.dumps(texts).encode(), "turn.json") == texts
 
 
 def test_show_draws_a_stored_dialogue(stored):

@@ -1,1 +1,5 @@
-"""What is known of models without a call: what they take, what they cost, token bounds."""
+"""What is known of models without a call.
+
+`models`: what each family takes; `prices`: what calls cost, also by a user's `price_file`;
+`tokens`: how many tokens a request has at most.
+"""

@@ -24,8 +24,9 @@ from socratic_bench.types import Json, clean
 T = TypeVar("T")
 _SAFE_INTEGER = 2**63
 _PATH = " - at `$"
-# An earlier key and today's; the key of its censoring begins alike.
-_RENAMED_KEY = (b'"sustained_half_life', b'"turns_held')
+# An earlier name of a metric, as a key or a value, and today's; not where a text quotes it.
+_EARLIER_NAME = re.compile(rb'"(?<!\\")sustained_half_life(?=["_.])')
+_NAME = b'"turns_held'
 _SPREAD_FIELD = re.compile(r"\.\*\w+")
 _Change = Callable[[Any], Any]
 
@@ -81,7 +82,7 @@ def loaded(body: bytes, name: str) -> Any:  # noqa: ANN401 -- any value of JSON
 
 def with_current_keys(body: bytes) -> bytes:
     """A stored file with the keys of today; runs of earlier commits are still read."""
-    return body.replace(*_RENAMED_KEY)
+    return _EARLIER_NAME.sub(_NAME, body) if b"sustained_half_life" in body else body
 
 
 def read_value(value: object, kind: type[T], name: str) -> T:

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import takewhile
 
+import orjson
 from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks import RunConfig
-from socratic_bench.documents.encoding import plain_keys
+from socratic_bench.documents.encoding import plain_keys, with_current_keys
 from socratic_bench.documents.journal import VERSION, Process, RunEntry
 from socratic_bench.errors import (
     ArtifactError,
@@ -139,7 +140,8 @@ def earlier_config(entries: Sequence[Entry]) -> RunConfig:
     """The configuration that a journal began with. Raises `UsageError` if it is no journal."""
     header = read_header(entries[0] if entries else {})
     try:
-        return from_stored(RunConfig, header.config)
+        stored = orjson.loads(with_current_keys(orjson.dumps(header.config)))
+        return from_stored(RunConfig, stored)
     except (TypeError, ValueError) as error:
         raise UsageError(
             [f"The journal of {header.run_id} does not tell how the run was asked for."],
