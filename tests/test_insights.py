@@ -421,7 +421,7 @@ class TestGettingNone:
         assert outcomes(again) == NOTHING
 
     def test_a_gate_on_it_says_what_is_missing(self, game):
-        gate = Gate(metric="insights_reached", minimum=0.5)
+        gate = Gate(metric="insights_reached", bound=0.5)
         open_ = game.play(GONE, gates=(gate,))
         short = game.play(found(REACHED, TOLD, MISSED), gates=(gate,))
 

@@ -119,7 +119,7 @@ def clone(tmp_path_factory) -> Path:
         "            return _answer(", "            print(1 / 0)\n            return _answer("
     )
     (models / "broken_chat.py").write_text(broken)
-    registry = models / "providers.py"
+    registry = models / "__init__.py"
     head, begin, rest = registry.read_text().partition("PROVIDERS = {\n")
     registry.write_text(head + begin + LINE + LINE.replace("openai", "broken") + rest)
     return root
