@@ -104,7 +104,8 @@ def test_a_dialogue_whose_texts_have_changed_since_is_not_resumed(stored):
     """The student's texts are newer than the run, so its next turn would be another student's."""
     folder = stored / "socratic"
     outcome = run(
-        *("resume", run_id(folder), "--output-dir", str(folder), "--turns", "3", "--offline")
+        *("resume", run_id(folder), "--output-dir", str(folder), "--turns", "3", "--offline"),
+        *("--judge-model", "emulator.judge-v1:0"),  # its jurors were simulated by that commit only
     )
 
     assert outcome.exit_code == 2
