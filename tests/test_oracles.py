@@ -5,10 +5,11 @@ import re
 
 import pytest
 
-from socratic_bench.statistics.differences import holm_factors, smallest_seen
+from socratic_bench.statistics.differences import ALPHA, POWER, holm_factors
 from socratic_bench.statistics.intervals import (
     clustered,
     parts,
+    t_centre,
     t_interval,
     wilson_interval,
 )
@@ -134,4 +135,6 @@ def test_holms_correction(case):
 
 @cases("detectable")
 def test_a_detectable_difference_has_its_power(case):
-    assert smallest_seen(1.0, case["n_clusters"]) == pytest.approx(case["errors"], **CLOSE)
+    centre = t_centre(1 - POWER, case["n_clusters"] - 1, ALPHA)
+
+    assert centre == pytest.approx(case["errors"], **CLOSE)

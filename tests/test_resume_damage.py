@@ -174,7 +174,7 @@ class TestDamage:
             ("turn_000", lambda content: content[:40]),
             (
                 "judge_000",
-                lambda content: re.sub(rb'"overall_score":\d', b'"overall_score":1', content),
+                lambda content: re.sub(rb'"overall_score":[\d.]+', b'"overall_score":1.5', content),
             ),
             ("judge_000", lambda _: b"[]"),
         ],

@@ -382,10 +382,9 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         Setting(
             "judging",
             "METRIC=VALUE",
-            "the same if it is higher, for metrics of which less is better, as lapse_rate",
-            "the same if it is higher, for metrics of which less is better, as `lapse_rate`",
+            "the same if it is higher, for metrics of which less is better",
             flag="fail-over",
-            form="METRIC=VALUE, such as lapse_rate=0.2",
+            form="METRIC=VALUE, such as error_rate=0.2",
             parse=Gate.parse_over,
         ),
     ] = ()
