@@ -216,14 +216,14 @@ def _of_variables(environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def _passwords(environ: Mapping[str, str]) -> Iterator[str]:
-    """The parts of a URL with a password that an error could quote; of what is no URL, any part."""
+    """The parts of a URL with a password that an error could quote, and the values of its query."""
     for name, value in environ.items():
         if re.fullmatch(_URL_VARIABLE, name):
             address = value.partition("://")[2] or value
             user, _, password = address.rpartition("@")[0].partition(":")
-            secret = password or user
-            forms = (secret, unquote(secret), *re.split(r"[/?#:@\s]", secret))
-            yield from (form for form in forms if len(form) >= SHORTEST_PASSWORD)
+            for secret in (password or user, *re.findall(r"[?&][^?&#=]*=([^&#]*)", address)):
+                forms = (secret, unquote(secret), *re.split(r"[/?#:@\s]", secret))
+                yield from (form for form in forms if len(form) >= SHORTEST_PASSWORD)
 
 
 def _of_files(environ: Mapping[str, str]) -> frozenset[str]:

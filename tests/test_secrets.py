@@ -173,6 +173,7 @@ ENDPOINTS = {
     "no scheme": f"ftp://user:{PASSWORD}@{NOWHERE}",
     "space": f"http://us er:{PASSWORD}@{NOWHERE}",
     "signed": f"http://{NOWHERE}/?{SIGNED}",
+    "query": f"http://{NOWHERE}/?token={PASSWORD}",
 }
 # Nothing can be sent to these at all.
 NO_ADDRESSES = ("no url", "no port", "no scheme", "space")
