@@ -14,14 +14,16 @@ from msgspec.structs import replace
 from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.models.bedrock.capabilities import Options
-from socratic_bench.models.prompt_cache import PromptCacheGate
+from socratic_bench.models.prompt_cache import MAX_WAIT_S, PromptCacheGate
 from socratic_bench.types import CLOSING, CallKey, Message, Request, Usage
-from tests.fakes import PATIENCE_S, FakeBedrock, Said, Sent, answer, refusal
+from tests.fakes import FakeBedrock, Said, Sent, answer, refusal
 from tests.test_bedrock_model import Around, Bench, connected
 
 TUTOR = "emulator.socratic-v1:0"
 JUDGE = CallKey(role="judge", index=0)
 WRITE, READ = 1.25, 0.1
+# Requests that wait for each other arrive together once the gate gives up, which shows nothing.
+MEETING_S = MAX_WAIT_S / 4
 
 
 def text(tokens: int, mark: str) -> str:
@@ -127,7 +129,7 @@ def test_no_verdict_has_a_point_after_its_message():
 @pytest.mark.parametrize("change", ["short rubric", "no prompt cache"])
 def test_verdicts_do_not_wait_where_nothing_is_cached(change):
     """Two requests that only get their answers once both of them are there."""
-    both = threading.Barrier(2, timeout=PATIENCE_S)
+    both = threading.Barrier(2, timeout=MEETING_S)
 
     def serve(sent: Sent) -> Said:
         assert b"cachePoint" not in sent.raw
@@ -149,7 +151,7 @@ def test_verdicts_do_not_wait_where_nothing_is_cached(change):
 
 def test_closing_calls_of_runs_that_end_together_do_not_wait_for_each_other():
     """Each run has one: two that only get their answers once both of them are there."""
-    arrived = threading.Barrier(2, timeout=PATIENCE_S)
+    arrived = threading.Barrier(2, timeout=MEETING_S)
 
     def serve(sent: Sent) -> Said:
         assert b"cachePoint" in sent.raw

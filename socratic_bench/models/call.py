@@ -231,7 +231,9 @@ class _Call(Struct):
             finally:
                 self.wait_ms += (self.context.cancel_token.monotonic_s() - began_s) * 1000
 
-        return self.services.cache_gate.turn(prefix(), wait, lambda: prefix() is not None)
+        # A run has one closing call: those of runs that end together would wait to save little.
+        own_prefix = None if self.key.is_closing else prefix()
+        return self.services.cache_gate.turn(own_prefix, wait, lambda: prefix() is not None)
 
     def _reserve_cost(self) -> None:
         if self.context.cost_limit:
