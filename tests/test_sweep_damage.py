@@ -80,6 +80,34 @@ def test_a_damaged_file_is_restored_without_a_call(kept, folder, name, how):
     assert once_more.document["notices"] == []
 
 
+@pytest.mark.parametrize(("before", "after"), [(STEADY, LECTURER), ('"n_turns":2', '"n_turns":1')])
+def test_a_file_swapped_for_one_of_equal_size_is_restored(kept, folder, before, after):
+    path = folder / f"curated/runs/{run_of(kept[1], STEADY)}.json"
+    whole, answers = path.read_bytes(), journals(folder)
+    path.write_bytes(whole.replace(before.encode(), after.encode()))
+    swapped = path.read_bytes()
+    again = go_on(folder)
+
+    assert len(swapped) == len(whole)
+    assert swapped != whole
+    assert again.exit_code == 0
+    assert without_place(path.read_bytes()) == without_place(whole)
+    assert journals(folder) == answers
+    assert path.name in " ".join(again.document["notices"])
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+@pytest.mark.parametrize("name", ["curated/runs/{}.json", "raw/runs/{}/turn_001.json"])
+def test_what_is_no_file_ends_the_sweep_by_name(kept, folder, name, make):
+    path = folder / name.format(run_of(kept[1], STEADY))
+    path.unlink()
+    make(path)
+    again = go_on(folder)
+
+    assert again.exit_code == 4
+    assert str(path) in again.document["error"]["message"]
+
+
 def test_another_runs_document_is_refused_by_name_and_replayed(kept, folder):
     names = [run_of(kept[1], model) for model in (STEADY, LECTURER)]
     steady, lecturer = (folder / f"curated/runs/{name}.json" for name in names)

@@ -150,3 +150,11 @@ def test_what_was_spent_without_a_budget_is_counted_by_the_journals(tmp_path):
     assert paid["spent_usd"] > free["cost_usd"] > 0
     assert again["spent_usd"] == pytest.approx(again["cost_usd"])
     assert "cannot be read" in " ".join(again["notices"])
+
+
+def test_a_process_without_a_budget_between_others_counts_once(tmp_path):
+    for words in (("--max-cost-usd", "3"), (), ("--max-cost-usd", "3")):
+        document = sweep(*words, "--limit", "1", "--resume", folder=tmp_path).document
+
+    assert document["n_completed"] == 3
+    assert document["spent_usd"] == pytest.approx(document["cost_usd"])

@@ -142,6 +142,7 @@ class Process(Struct, frozen=True, kw_only=True, tag_field="kind", tag="process"
     started_at: Annotated[StartedAt | None, doc("when it began; null: unknown")] = None
     turns: TurnLimit
     runner_version: RunnerVersion = ""
+    in_ledger: Annotated[bool, doc("whether a sweep's ledger has what it spends")] = False
 
 
 class Timed(Struct, frozen=True, kw_only=True):

@@ -330,7 +330,8 @@ class SpendingFile(Struct, frozen=True, kw_only=True, tag_field="kind", tag="swe
         dict[str, Annotated[Amount | None, doc("USD; null: the process had no budget")]],
         doc(
             "by process, at most: written before money is spent, and once more at the end; "
-            "earlier: what journals tell of processes without a budget"
+            "unlimited: what journals tell of processes without a budget; all_earlier: of all "
+            "before, whose ledger was not there"
         ),
     ]
     told_usd: Annotated[

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext, suppress
+from contextvars import copy_context
 from datetime import datetime
 from functools import partial
 from typing import NoReturn
@@ -38,10 +39,10 @@ from socratic_bench.ports.provider import (
     INVALID_REQUEST,
     Answer,
     AnswerTimeoutError,
-    Departure,
     ErrorKind,
     Provider,
     common_kind,
+    departure,
 )
 from socratic_bench.retrying import RetryPolicy
 from socratic_bench.types import Attempt, CallKey, Completion, Request, Role
@@ -202,12 +203,12 @@ class _Call(Struct):
                 token.check()
                 self.limiter.record_request(slot)
                 started_at, started_s = self.context.now(), token.monotonic_s()
-                departure = Departure()
+                leaving: Future[None] = Future()
                 try:
-                    answer = self._send(provider, departure)
+                    answer = self._send(provider, leaving)
                 except Exception as error:  # noqa: BLE001 -- raised again by its kind
                     duration_ms = (token.monotonic_s() - started_s) * 1000
-                    is_unsent = error is token.error and departure.cancel()
+                    is_unsent = error is token.error and leaving.cancel()
                     self._lose(error, provider, slot, started_at, duration_ms, is_unsent=is_unsent)
                 self.limiter.record_answer(slot, answer.usage)
                 self._add_attempt(started_at, answer.latency_ms)
@@ -244,11 +245,15 @@ class _Call(Struct):
         size = self.limiter.size_of(provider, self.request, self.context.notice)
         return self.limiter.slot(size, self.context.cancel_token, self._announce_wait)
 
-    def _send(self, provider: Provider, departure: Departure) -> Answer:
+    def _send(self, provider: Provider, leaving: "Future[None]") -> Answer:
         """Raises what sending raises, `AnswerTimeoutError`, or what ends the run meanwhile."""
         timeout_s = self.context.timeout_s
         send = partial(provider.send, self.model_id, self.request, timeout_s)
-        sending = start_thread(partial(departure.carry, send))
+        if not provider.calls_leave:
+            leaving.set_running_or_notify_cancel()
+        context = copy_context()
+        context.run(departure.set, leaving)
+        sending = start_thread(partial(context.run, send))
         try:
             return self.context.cancel_token.result(sending, timeout_s + GRACE_S)
         except TimeoutError as error:

@@ -2,9 +2,9 @@
 
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from threading import Lock
 from typing import Any, Protocol, Self
 
 from msgspec import Struct
@@ -125,51 +125,15 @@ class RefusedField(Struct, frozen=True):
     notice: str
 
 
-class Departure:
-    """Whether a request has left this machine: one that is cancelled before never does.
-
-    A provider that knows the moment calls `hold` before it prepares a request, and `leave` as it
-    sends it, in the thread of `carry`. Of others a request counts as sent once they have it.
-    """
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._is_held = True
-        self._is_cancelled = False
-
-    def carry(self, send: Callable[[], Answer]) -> Answer:
-        """What `send` returns; it may call `hold` and `leave`."""
-        token = _departure.set(self)
-        try:
-            self.leave()
-            return send()
-        finally:  # the thread goes on to other work
-            _departure.reset(token)
-
-    def hold(self) -> None:
-        with self._lock:
-            self._is_held = True
-
-    def leave(self) -> None:
-        """Raises `Stopped` for a request that was cancelled."""
-        with self._lock:
-            if self._is_cancelled:
-                raise Stopped("The request was given up.", end_reason="interrupted")
-            self._is_held = False
-
-    def cancel(self) -> bool:
-        """Whether the request has not left, and never will."""
-        with self._lock:
-            self._is_cancelled = self._is_cancelled or self._is_held
-            return self._is_cancelled
+# Of the request that this context sends: begins as it leaves the machine; cancelled, it never does.
+departure: ContextVar["Future[None] | None"] = ContextVar("departure", default=None)
 
 
-_departure: ContextVar[Departure] = ContextVar("departure")
-
-
-def current_departure() -> Departure:
-    """That of the request which this thread sends."""
-    return _departure.get(Departure())
+def leave() -> None:
+    """Say that the request of this context is sent now. Raises `Stopped` if it was cancelled."""
+    future = departure.get()
+    if future and not future.running() and not future.set_running_or_notify_cancel():
+        raise Stopped("The request was given up.", end_reason="interrupted")
 
 
 class UnreadableAnswerError(Exception):
@@ -205,8 +169,11 @@ def common_kind(error: Exception, model_id: str) -> ErrorKind | None:
 class Provider(Protocol):
     """Sends single requests; retries, rates and budgets are not its business. Thread-safe.
 
-    `error_kind` names the errors that `send` raises; any other exception is a defect.
+    `error_kind` names the errors that `send` raises; any other exception is a defect. Of a provider
+    that does not call `leave`, a request counts as sent once it has it.
     """
+
+    calls_leave: bool = False
 
     def send(self, model_id: str, request: Request, timeout_s: float) -> Answer:
         """Send one request and read the answer.

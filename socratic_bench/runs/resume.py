@@ -370,11 +370,13 @@ class _Acquisition(Struct, frozen=True):
 
     def _with_process(self, acquired: _AcquiredRun) -> _AcquiredRun:
         """Note in the journal that this process plays the run from now on."""
+        spending = self.context.services.spending
         entry = Process(
             **owner(),  # type: ignore[arg-type]
             started_at=self.context.started_at,
             turns=acquired.plan.config.turns,
             runner_version=RUNNER_VERSION,
+            in_ledger=spending is not None and spending.has_ledger,
         )
         acquired.journal.append(plain_keys(entry))
         return acquired

@@ -40,7 +40,6 @@ from socratic_bench.ports.provider import (
     ErrorKind,
     Provider,
     RefusedField,
-    current_departure,
 )
 from socratic_bench.types import Request
 
@@ -166,6 +165,8 @@ class Connection:
 class BedrockProvider(Provider):
     """See `Provider`. A field that a model refuses is left out of what is sent to it later."""
 
+    calls_leave = True
+
     def __init__(
         self,
         connection: Connection,
@@ -187,7 +188,6 @@ class BedrockProvider(Provider):
 
     def send(self, model_id: str, request: Request, timeout_s: float) -> Answer:
         """See `Provider.send`. Raises `FailedRequestError`."""
-        current_departure().hold()
         shaped = self._capabilities(model_id).shaped(request, self._options)
         client: BedrockRuntimeClient | None = None
         call: ConverseCall | None = None

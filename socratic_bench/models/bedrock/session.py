@@ -42,7 +42,7 @@ from socratic_bench.models.bedrock.transport import (
     check_sendable,
     typed_error,
 )
-from socratic_bench.ports.provider import current_departure
+from socratic_bench.ports.provider import leave
 from socratic_bench.redaction import learn, learn_headers
 from socratic_bench.settings import CALL_TIMEOUT_S
 from socratic_bench.version import VERSION
@@ -327,7 +327,7 @@ def _check_request(session: Session, **event: Any) -> None:  # noqa: ANN401 -- t
     if is_new and service in _SIGNED_SERVICES:
         learn_credentials(session)
     if service == "bedrock-runtime":
-        current_departure().leave()
+        leave()
 
 
 def _learn_exchange(**event: Any) -> None:  # noqa: ANN401 -- likewise

@@ -1,10 +1,11 @@
 """What earlier processes of a sweep have done: rows, cells to play, costs, last requests."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
+from hashlib import sha256
 from itertools import chain
 from typing import Any
 
@@ -120,32 +121,39 @@ def look_at_files(
     stores: Iterable[ListedStore],
     benchmark: Benchmark,
 ) -> dict[str, Sequence[str]]:
-    """The stored files of complete cells that are missing, no files, or of another size than the
-    index has, by run; the rows of these runs are removed. A run that was gone on with by itself
-    gets a row by its own document. A store that has none of the files is new, and not damaged.
+    """The stored files of complete cells that are missing, no files, or others than the index has,
+    by run; the rows of these runs are removed. A run that has got more turns by itself gets a row
+    by its own document. A store that has none of the files is new, and not damaged.
     """
     damaged: dict[str, Sequence[str]] = {}
     beginning = run_ids_begin_with(begun)
-    complete = [
-        (cell, row) for cell in cells if (row := rows.get(cell.key)) and row.status == "completed"
-    ]
+    complete = {
+        row.run_id: (cell, row)
+        for cell in cells
+        if (row := rows.get(cell.key)) and row.status == "completed"
+    }
     for store in stores:
         sizes = {**store.sizes(f"{CURATED}{beginning}"), **store.sizes(f"{RAW}{beginning}")}
-        for cell, row in complete if sizes else ():
-            curated = RunKeys(row.run_id).curated
+        files_there = {name for name in complete if RunKeys(name).curated in sizes}
+        others = {
+            name: body
+            for name, body in curated_bodies(store, beginning, files_there.__contains__)
+            if (digest := complete[name][1].curated_sha256) and sha256(body).hexdigest() != digest
+        }
+        for name, (cell, row) in complete.items() if sizes else ():
+            curated = RunKeys(name).curated
             files = row.files or {curated: sizes.get(curated) or 1}
             keys = [key for key, n_bytes in files.items() if sizes.get(key) != n_bytes]
             changed = None
-            if curated in keys and (body := store.get(curated) if sizes.get(curated) else None):
-                own_sizes = {key: n for key, n in sizes.items() if row.run_id in key and n}
-                changed = row_of_curated(cell, row.run_id, body, benchmark, own_sizes)
-            if changed:
+            if name in others:
+                own_sizes = {key: n for key, n in sizes.items() if name in key and n}
+                changed = row_of_curated(cell, name, others[name], benchmark, own_sizes)
+            if changed and changed.n_turns > row.n_turns:
                 rows[cell.key] = changed
-            elif keys:
-                damaged[row.run_id] = keys
-    for cell, row in complete:
-        if row.run_id in damaged:
-            del rows[cell.key]
+            elif keys or name in others:
+                damaged[name] = keys or [curated]
+    for name in damaged:
+        rows.pop(complete[name][0].key, None)
     return damaged
 
 
@@ -222,23 +230,35 @@ def journals_of(run_ids: Iterable[str], stores: Sequence[ListedStore]) -> dict[s
 
 
 def journalled_usd(
-    ids: Mapping[str, Cell],
+    cells: Mapping[str, Cell],
     grid: Grid,
     rows: Iterable[CellRow],
     stores: Sequence[ListedStore],
-    price_tables: Callable[[], dict[str, PriceTable]],
+    tables: dict[str, PriceTable],
+    *,
+    is_all: bool,
 ) -> float:
-    """What all runs of a sweep have cost, in USD at most, by their journals; by their rows where
-    these have none, or are no cells any more.
+    """What runs of a sweep, by id, have cost, in USD at most, by their journals, or by their rows
+    where these have none. Unless it `is_all`, what a ledger has is left out.
     """
-    tables = price_tables()
     usd = {row.run_id: row.cost_usd or 0.0 for row in rows}
-    for name, entries in journals_of(ids, stores).items():
+    for name, entries in journals_of(cells, stores).items():
         with suppress(BenchError):  # the run says so itself once it is to go on
-            plan = prepare(grid.config(ids[name]), price_tables=tables)
+            plan = prepare(grid.config(cells[name]), price_tables=tables)
             budget = new_budget(plan, None, lambda _: None)
-            usd[name] = earlier_usd(budget, plan, ReplayLog(entries))
+            counted = entries if is_all else [*_without_ledger(entries)]
+            usd[name] = earlier_usd(budget, plan, ReplayLog(counted))
     return sum(usd.values())
+
+
+def _without_ledger(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """The beginning of a journal, and what processes added whose spending no ledger has."""
+    is_counted = True
+    for entry in entries:
+        if entry.get("kind") == "process":
+            is_counted = not entry.get("in_ledger")
+        if is_counted:
+            yield entry
 
 
 def n_calls_of(entries: Sequence[Entry], roles: Iterable[Role]) -> Mapping[Role, int]:

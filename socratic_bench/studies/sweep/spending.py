@@ -13,7 +13,9 @@ from socratic_bench.documents.encoding import plain_keys
 from socratic_bench.documents.sweep import SpendingFile
 from socratic_bench.storage.stores import ListedStore
 
-EARLIER = "earlier"  # in the place of a process: all that has no amount of its own
+# In the place of a process, what journals tell: of all processes before, since their ledger is not
+# there, or of those without a budget.
+ALL_EARLIER, UNLIMITED = "all_earlier", "unlimited"
 PLACES = 9
 Amounts = Mapping[str, float | None]
 
@@ -40,9 +42,10 @@ class Ledger:
         self._amounts: dict[str, float | None] = {}
         self._told_usd = 0.0
         bodies = [body for store in stores if (body := store.get(self._key)) is not None]
-        # Whether journals have to tell what earlier processes spent, since nobody noted it.
-        self.is_unknown = not any(list(map(self._merge, bodies)))
-        self.is_unknown |= None in self._amounts.values()
+        is_lost = not any(list(map(self._merge, bodies)))
+        is_limited = None not in self._amounts.values()
+        # Under which name journals have to tell what was spent, since nobody noted it.
+        self.unknown = ALL_EARLIER if is_lost else None if is_limited else UNLIMITED
 
     @property
     def spent_usd(self) -> float:
@@ -53,11 +56,9 @@ class Ledger:
     def _total_usd(self) -> float:
         return sum(usd or 0.0 for usd in self._amounts.values())
 
-    def add_earlier(self, usd: float) -> None:
-        """Count what journals tell of all earlier processes."""
-        usd = max(usd, self._amounts.get(EARLIER) or 0.0)
-        self._amounts = {name: amount or 0.0 for name, amount in self._amounts.items()}
-        self._amounts[EARLIER] = usd
+    def add(self, name: str, usd: float) -> None:
+        """Count what journals tell."""
+        self._amounts[name] = max(usd, self._amounts.get(name) or 0.0)
 
     def keep_unknown(self) -> None:
         """Note that this process has no budget."""

@@ -50,7 +50,7 @@ from socratic_bench.studies.sweep.resume import (
     read_rows,
     with_plan,
 )
-from socratic_bench.studies.sweep.spending import Ledger
+from socratic_bench.studies.sweep.spending import ALL_EARLIER, Ledger
 from socratic_bench.version import VERSION
 
 # A resumed sweep with targets sends nothing before the last earlier request is this old: a minute,
@@ -258,10 +258,11 @@ class _SweepProcess:
                 ledger.keep_unknown()
             yield None
             return
-        if ledger.is_unknown and self._settings.resume:
-            ids = {run_id(begun, cell.key): cell for cell in grid.cells()}
-            tables = self._asked.price_tables
-            ledger.add_earlier(journalled_usd(ids, grid, rows.values(), stores, tables))
+        if ledger.unknown and self._settings.resume:
+            cells = {run_id(begun, cell.key): cell for cell in grid.cells()}
+            tables, is_all = self._asked.price_tables(), ledger.unknown == ALL_EARLIER
+            usd = journalled_usd(cells, grid, rows.values(), stores, tables, is_all=is_all)
+            ledger.add(ledger.unknown, usd)
         limit = SpendingLimit(limit_usd, partial(ledger.keep, limit_usd))
         try:
             yield CellBudget(limit, grid, self._asked.price_tables())
