@@ -243,9 +243,11 @@ class TestGoingOn:
         document["judge"] |= {"judged_turns": 2, "unjudged_turns": 2}
         path.write_text(json.dumps(document))
         other.unlink()  # whose row stays as it is
-        for index in () if is_indexed else copied.glob("sweeps/*/cells/*.jsonl"):
-            lines = index.read_text().splitlines()
-            index.write_text("".join(one + "\n" for one in lines if other.stem in one))
+        for index in copied.glob("sweeps/*/cells/*.jsonl"):  # as if it had been played so
+            rows = [json.loads(line) for line in index.read_text().splitlines()]
+            rows = [row | {"files": None, "curated_sha256": None} for row in rows]
+            kept = [row for row in rows if is_indexed or row["run_id"] == other.stem]
+            index.write_text("".join(json.dumps(row) + "\n" for row in kept))
 
         def gated(*gate: str) -> tuple[int, str | None]:
             outcome = sweep(*words, *gate, folder=copied)

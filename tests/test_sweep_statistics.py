@@ -233,6 +233,7 @@ def collapsed(tmp_path):
         rows = [json.loads(line) for line in path.read_text().splitlines()]
         for row in rows:
             row["metrics"]["overall_score"] = next(values)
+            row["files"] = row["curated_sha256"] = None
             stored = tmp_path / "curated" / "runs" / f"{row['run_id']}.json"
             document = json.loads(stored.read_bytes())
             document["metrics"]["overall_score"] = row["metrics"]["overall_score"]

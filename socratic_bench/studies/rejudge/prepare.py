@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from hashlib import sha256
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -22,8 +22,6 @@ from socratic_bench.ports.benchmark import (
     EpisodeResult,
     JudgeInput,
     Length,
-    MetricInfo,
-    Metrics,
     Recorded,
 )
 from socratic_bench.runs import Plan, prepare
@@ -35,7 +33,7 @@ from socratic_bench.storage.stores import ListedBucket, ListedStore
 from socratic_bench.studies.places import FoundRun, find_runs, store_of
 from socratic_bench.studies.rows import benchmark_of, validate_run
 from socratic_bench.studies.sweep.resume import journal_entries
-from socratic_bench.turns import ClosingAnswer, Measure, Turn
+from socratic_bench.turns import ClosingAnswer, Turn
 from socratic_bench.types import Role
 
 JURY_SETTINGS = ("judge_model", "judge_samples", "quorum", "jury_rule")
@@ -82,52 +80,26 @@ class RecordedEpisode(Episode, frozen=True, kw_only=True):
         return self.inner.expected_reply(role, length)
 
 
-class RecordedBenchmark(Benchmark):
+class RecordedBenchmark:
     """The benchmark `inner` for one stored run: its turns are published as they are, and no model
-    answers.
+    answers. All else is the inner one's.
     """
 
     def __init__(self, inner: Benchmark, document: Mapping[str, Any]) -> None:
         self._inner = inner
-        self.recorded_run = inner.recorded(document)
-        self.compared_metrics = inner.compared_metrics
+        self._recorded = inner.recorded(document)
 
-    @property
-    def name(self) -> str:
-        return self._inner.name
-
-    @property
-    def metrics(self) -> Sequence[MetricInfo]:
-        return self._inner.metrics
-
-    @property
-    def primary_metric(self) -> str:
-        return self._inner.primary_metric
-
-    @property
-    def parts(self) -> Any:  # noqa: ANN401 -- `Parts`
-        return self._inner.parts
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 -- as the inner one has it
+        return getattr(self._inner, name)
 
     def prepare(self, config: CoreConfig) -> RecordedEpisode:
-        inner = self._inner.prepare(replace(config, **self.recorded_run.settings))
+        inner = self._inner.prepare(replace(config, **self._recorded.settings))
         return RecordedEpisode(
             opening=replace(inner.opening, notices=()),
             rubric=inner.rubric,
             inner=inner,
-            recorded=self.recorded_run,
+            recorded=self._recorded,
         )
-
-    def summarise(self, config: CoreConfig, turns: Sequence[Turn]) -> Metrics:
-        return self._inner.summarise(config, turns)
-
-    def closing_metrics(self, findings: Sequence[Mapping[str, Measure]]) -> Metrics:
-        return self._inner.closing_metrics(findings)
-
-    def falls_short(self, config: CoreConfig, turn: Turn) -> bool:
-        return self._inner.falls_short(config, turn)
-
-    def headline(self, metrics: Metrics) -> Sequence[str]:
-        return self._inner.headline(metrics)
 
 
 def prepare_judgings(
@@ -193,7 +165,7 @@ def _prepared(
         raise UsageError([f"{source.name}: its journal is missing, which says how it was played."])
     stored = replace(earlier_config(entries), seed=read_header(entries[0]).seed)
     config = _config(stored, requested, flagged)
-    benchmark = RecordedBenchmark(inner, document)
+    benchmark = cast("Benchmark", RecordedBenchmark(inner, document))
     plan = prepare(replace(config, s3_bucket=None, output_dir=None), benchmark=benchmark)
     if plan.rubric is None:
         raise UsageError([f"{source.name}: nobody judges in {inner.name}."])

@@ -13,8 +13,7 @@ from socratic_bench.errors import BenchError, Problem, Stopped
 from socratic_bench.models.budget import ExpectedCosts, SpendingLimit
 from socratic_bench.runs.dry_run import Forecaster
 from socratic_bench.runs.prepare import prepare
-from socratic_bench.studies.sweep.engine import CellJob
-from socratic_bench.studies.sweep.grid import Cell, Grid, kind_key
+from socratic_bench.studies.sweep.grid import Cell, CellJob, Grid, kind_key
 from socratic_bench.types import in_digits, plural
 
 PLACES = 4

@@ -28,8 +28,9 @@ from socratic_bench.runs.services import Services
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.studies.index import expected_values
 from socratic_bench.studies.rows import judge_variances, read_document
-from socratic_bench.studies.sweep.grid import Cell, Grid
-from socratic_bench.types import EndReason, Role
+from socratic_bench.studies.sweep.affordable import CellBudget
+from socratic_bench.studies.sweep.grid import Cell, CellJob, Grid
+from socratic_bench.types import EndReason
 
 # The calls a second, and the remaining time, are measured over so many seconds.
 LATELY_S = 60.0
@@ -178,47 +179,6 @@ class SweepDisplay(Protocol):
 FATAL: frozenset[EndReason] = frozenset({"credentials", "artifacts", "internal", "usage"})
 
 
-class CellJob(Struct, frozen=True, kw_only=True):
-    """A cell that is to be played, the id of its run, and its place in the order of cells.
-    `n_calls` are those that earlier processes made, by role, where the budget has to know. A run
-    that `is_damaged` was complete, and its files are stored again.
-    """
-
-    cell: Cell
-    run_id: str
-    order: int = 0
-    is_damaged: bool = False
-    n_calls: Mapping[Role, int] = {}
-
-
-class Affordability(Protocol):
-    """Tells which cells a budget pays for. See `CellBudget`."""
-
-    def begin(self, job: CellJob) -> bool: ...
-
-    def end(self, job: CellJob) -> None: ...
-
-    def n_covered(self, jobs: Iterable[CellJob]) -> int: ...
-
-    def refusal(self, job: CellJob, n_paid: int, n_cells: int) -> BenchError: ...
-
-
-class CellListener(Protocol):
-    """Hears of cells from whichever thread plays them."""
-
-    def on_answer(self, job: CellJob, n_tokens: int) -> None:
-        """A call of its run was answered."""
-        ...
-
-    def on_end(self, job: CellJob, row: CellRow) -> None:
-        """Its run is over, well or badly."""
-        ...
-
-    def on_abandon(self, job: CellJob, error: BenchError | None) -> None:
-        """Its run could go on, but was ended by this."""
-        ...
-
-
 class SweepControl:
     """Hands out cells and hears of them; safe to use from several threads.
 
@@ -227,7 +187,7 @@ class SweepControl:
     is what ended the sweep early.
     """
 
-    budget: Affordability | None = None  # made with the services of the runs
+    budget: CellBudget | None = None  # made with the services of the runs
 
     def __init__(
         self,
@@ -276,17 +236,17 @@ class SweepControl:
         return job
 
     def on_answer(self, job: CellJob, n_tokens: int) -> None:
-        """See `CellListener`."""
+        """A call of a cell's run was answered."""
         self._state.on_answer(job.cell.model, n_tokens)
 
     def on_end(self, job: CellJob, row: CellRow) -> None:
-        """See `CellListener`."""
+        """A cell's run is over, well or badly."""
         self._state.on_end(row)
         self._keep(row)
         self._leave(job)
 
     def on_abandon(self, job: CellJob, error: BenchError | None) -> None:
-        """See `CellListener`."""
+        """A cell's run could go on, but was ended by this."""
         self._state.on_abandon(job.cell.model)
         if error and error.end_reason in FATAL:
             self._token.end(error)
@@ -392,21 +352,19 @@ class SweepEngine(Struct, frozen=True, kw_only=True):
     services: Services
     grid: Grid
     benchmark: Benchmark
-    listener: CellListener
+    control: SweepControl
     call: Callable[[str], str] = str
     called: threading.Event = field(default_factory=threading.Event)
 
-    def play(
-        self, take: Callable[[], CellJob | None], at_once: int, cancel_token: CancelToken
-    ) -> None:
-        """Play what `take` gives, from several threads, until that is `None` in each.
+    def play(self, at_once: int, cancel_token: CancelToken) -> None:
+        """Play the cells of `control`, from several threads, until it has no other.
 
-        Every cell that was begun has ended when this returns. It raises nothing: the listener hears
+        Every cell that was begun has ended when this returns. It raises nothing: the control hears
         of everything.
         """
 
         def work() -> None:
-            while job := take():
+            while job := self.control.take():
                 self._play(job, cancel_token)
 
         with ThreadPoolExecutor(at_once, thread_name_prefix="cell") as pool:
@@ -417,21 +375,21 @@ class SweepEngine(Struct, frozen=True, kw_only=True):
         try:
             result = self._performed(job, cancel_token)
         except BenchError as error:
-            self.listener.on_abandon(job, error)
+            self.control.on_abandon(job, error)
         except Exception as defect:  # noqa: BLE001 -- the boundary: other cells are reported
-            self.listener.on_abandon(job, InternalError.of(defect))
+            self.control.on_abandon(job, InternalError.of(defect))
         else:
             self._hand_in(job, result)
 
     def _hand_in(self, job: CellJob, result: RunResult) -> None:
         ended_by = result.error and without_resume_hints(result.error)
         if result.end_reason in UNDER_WAY:
-            self.listener.on_abandon(job, ended_by)
+            self.control.on_abandon(job, ended_by)
             return
         if ended_by:
             ended_by.call_settings(self.call)
         row = row_of_result(job.cell, replace(result, error=ended_by), self.benchmark)
-        self.listener.on_end(job, row)
+        self.control.on_end(job, row)
 
     def _performed(self, job: CellJob, cancel_token: CancelToken) -> RunResult:
         config = self.grid.config(job.cell)
@@ -440,7 +398,7 @@ class SweepEngine(Struct, frozen=True, kw_only=True):
         with cancel_token.parent_of(token):
             return perform(
                 replace(plan, run_id=job.run_id, order=job.order, is_damaged=job.is_damaged),
-                listener=_CallListener(job, self.listener, self.called),
+                listener=_CallListener(job, self.control, self.called),
                 cancel_token=token,
                 services=self.services,
             )
@@ -458,15 +416,15 @@ def _wait(future: "Future[None]", cancel_token: CancelToken) -> None:
 class _CallListener(Listener):
     """Tells of the first call, and of the answers of one run."""
 
-    def __init__(self, job: CellJob, listener: CellListener, called: threading.Event) -> None:
+    def __init__(self, job: CellJob, control: SweepControl, called: threading.Event) -> None:
         self._job = job
-        self._listener = listener
+        self._control = control
         self._called = called
 
     def on_call(self, event: CallEvent) -> None:
         if isinstance(event, CallAnswered):
             usage = event.completion.usage
             n_tokens = usage.input_tokens + usage.output_tokens if usage else 0
-            self._listener.on_answer(self._job, n_tokens)
+            self._control.on_answer(self._job, n_tokens)
         elif isinstance(event, CallBegan):
             self._called.set()

@@ -40,8 +40,7 @@ from socratic_bench.runs.prepare import draw_seed
 from socratic_bench.storage.stores import ListedStores
 from socratic_bench.studies.index import CellIndex
 from socratic_bench.studies.sweep.affordable import CellBudget
-from socratic_bench.studies.sweep.engine import CellJob
-from socratic_bench.studies.sweep.grid import MODEL, Cell, kind_key
+from socratic_bench.studies.sweep.grid import MODEL, Cell, CellJob, kind_key
 from socratic_bench.studies.sweep.request import SweepRequest
 from socratic_bench.studies.sweep.resume import cells_to_play, find_sweep
 from socratic_bench.studies.sweep.settings import SweepSettings

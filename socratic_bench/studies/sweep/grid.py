@@ -12,7 +12,7 @@ from socratic_bench.benchmarks import RunConfig
 from socratic_bench.documents import encode
 from socratic_bench.settings import MAX_STORED_BYTES, read_bounded, table, to_stored
 from socratic_bench.settings.table import SettingField
-from socratic_bench.types import Json
+from socratic_bench.types import Json, Role
 
 MODEL = "model"
 OPENING = "prompt"
@@ -46,6 +46,19 @@ class Cell(Struct, frozen=True, kw_only=True):
     @property
     def model(self) -> str:
         return str(self.values[MODEL])
+
+
+class CellJob(Struct, frozen=True, kw_only=True):
+    """A cell that is to be played, the id of its run, and its place in the order of cells.
+    `n_calls` are those that earlier processes made, by role, where the budget has to know. A run
+    that `is_damaged` was complete, and its files are stored again.
+    """
+
+    cell: Cell
+    run_id: str
+    order: int = 0
+    is_damaged: bool = False
+    n_calls: Mapping[Role, int] = {}
 
 
 class Grid(Struct, frozen=True, kw_only=True):

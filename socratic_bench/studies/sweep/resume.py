@@ -1,12 +1,10 @@
 """What earlier processes of a sweep have done: rows, cells to play, costs, last requests."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from datetime import datetime
 from functools import partial
 from hashlib import sha256
-from itertools import chain
 from typing import Any
 
 import msgspec
@@ -41,7 +39,7 @@ from socratic_bench.studies.index import (
 from socratic_bench.studies.sweep.engine import row_of_curated
 from socratic_bench.studies.sweep.grid import Cell, Grid
 from socratic_bench.studies.sweep.settings import SweepSettings
-from socratic_bench.types import Role, plural
+from socratic_bench.types import plural
 
 
 def find_sweep(grid: Grid, stores: Iterable[ListedStore]) -> SweepFile | None:
@@ -220,13 +218,25 @@ def cells_to_play(
 READERS = 16
 
 
-def journals_of(run_ids: Iterable[str], stores: Sequence[ListedStore]) -> dict[str, list[Entry]]:
-    """What the journals of these runs hold, by id, of those that have begun."""
+def read_journals(
+    run_ids: Iterable[str],
+    stores: Sequence[ListedStore],
+    select: Callable[[Sequence[Entry]], Iterable[Entry]] = iter,
+) -> dict[str, ReplayLog]:
+    """The calls of these runs, by id, by the entries of their journals that are selected. A journal
+    that cannot be read is left out: its run says so itself once it is to go on.
+    """
+
+    def read(run_id: str) -> ReplayLog | None:
+        entries = distinct([e for store in stores for e in journal_entries(store, run_id)])
+        with suppress(BenchError):
+            return ReplayLog([*select([*entries.values()])])
+        return None
+
     ids = [*run_ids]
-    with ThreadPoolExecutor(READERS, thread_name_prefix="under-way") as pool:
-        read = [pool.map(partial(journal_entries, store), ids) for store in stores]
-        journals = [[*distinct([*chain(*of_run)]).values()] for of_run in zip(*read, strict=True)]
-    return {run_id: entries for run_id, entries in zip(ids, journals, strict=True) if entries}
+    with ThreadPoolExecutor(READERS, thread_name_prefix="journal") as pool:
+        logs = zip(ids, pool.map(read, ids), strict=True)
+        return {run_id: log for run_id, log in logs if log}
 
 
 def journalled_usd(
@@ -242,12 +252,10 @@ def journalled_usd(
     where these have none. Unless it `is_all`, what a ledger has is left out.
     """
     usd = {row.run_id: row.cost_usd or 0.0 for row in rows}
-    for name, entries in journals_of(cells, stores).items():
+    for name, log in read_journals(cells, stores, iter if is_all else _without_ledger).items():
         with suppress(BenchError):  # the run says so itself once it is to go on
             plan = prepare(grid.config(cells[name]), price_tables=tables)
-            budget = new_budget(plan, None, lambda _: None)
-            counted = entries if is_all else [*_without_ledger(entries)]
-            usd[name] = earlier_usd(budget, plan, ReplayLog(counted))
+            usd[name] = earlier_usd(new_budget(plan, None, lambda _: None), plan, log)
     return sum(usd.values())
 
 
@@ -259,24 +267,6 @@ def _without_ledger(entries: Iterable[Entry]) -> Iterator[Entry]:
             is_counted = not entry.get("in_ledger")
         if is_counted:
             yield entry
-
-
-def n_calls_of(entries: Sequence[Entry], roles: Iterable[Role]) -> Mapping[Role, int]:
-    """How many calls of each role are answered, by a journal."""
-    with suppress(BenchError):
-        replay_log = ReplayLog(entries)
-        return {role: len(replay_log.completions(role)) for role in roles}
-    return {}
-
-
-def newest_request(entries: Sequence[Entry]) -> datetime | None:
-    """When the last request that a journal tells of was sent; `None` without any. A run whose
-    journal cannot be read says so itself once it is to go on.
-    """
-    with suppress(BenchError):
-        sent = (attempt.started_at for attempt, _ in ReplayLog(entries).requests())
-        return max(sent, default=None)
-    return None
 
 
 def journal_entries(store: ListedStore, run_id: str) -> list[Entry]:

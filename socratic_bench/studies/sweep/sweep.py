@@ -27,13 +27,12 @@ from socratic_bench.storage.stores import ListedStores
 from socratic_bench.studies.index import CellIndex, run_id, run_ids_begin_with
 from socratic_bench.studies.sweep.affordable import CellBudget
 from socratic_bench.studies.sweep.engine import (
-    CellJob,
     SweepControl,
     SweepDisplay,
     SweepEngine,
     SweepState,
 )
-from socratic_bench.studies.sweep.grid import Cell, Grid
+from socratic_bench.studies.sweep.grid import Cell, CellJob, Grid
 from socratic_bench.studies.sweep.preflight import Preflight
 from socratic_bench.studies.sweep.request import SweepRequest
 from socratic_bench.studies.sweep.resume import (
@@ -43,10 +42,8 @@ from socratic_bench.studies.sweep.resume import (
     find_sweep,
     gate_again,
     journalled_usd,
-    journals_of,
     look_at_files,
-    n_calls_of,
-    newest_request,
+    read_journals,
     read_rows,
     with_plan,
 )
@@ -281,12 +278,14 @@ class _SweepProcess:
         has_budget, has_targets = grid.base.max_cost_usd is not None, bool(self._asked.targets())
         if not (jobs and self._settings.resume and (has_budget or has_targets)):
             return jobs
-        journals = run_cancellable(lambda: journals_of(ids, self._stores.all), self._token)
-        self._note_requests(filter(None, map(newest_request, journals.values())))
+        logs = run_cancellable(lambda: read_journals(ids, self._stores.all), self._token)
+        for log in logs.values():
+            self._note_requests(attempt.started_at for attempt, _ in log.requests())
         roles = self._benchmark.cast.roles
-        return [
-            replace(job, n_calls=n_calls_of(journals.get(job.run_id, ()), roles)) for job in jobs
-        ]
+        n_calls = {
+            name: {role: len(log.completions(role)) for role in roles} for name, log in logs.items()
+        }
+        return [replace(job, n_calls=n_calls.get(job.run_id, {})) for job in jobs]
 
     def _note_requests(self, moments: Iterable[datetime]) -> None:
         """Remember when earlier processes sent their last request, at the latest."""
@@ -335,11 +334,11 @@ class _SweepProcess:
                 services=services,
                 grid=grid,
                 benchmark=self._benchmark,
-                listener=control,
+                control=control,
                 call=self._call,
                 called=self._called,
             )
-            engine.play(control.take, min(settings.max_connections, n_jobs), self._token)
+            engine.play(min(settings.max_connections, n_jobs), self._token)
             return targets.report()
 
     def _notice(self, text: str) -> None:
