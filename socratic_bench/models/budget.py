@@ -2,12 +2,12 @@
 
 import threading
 from bisect import insort
-from collections import Counter
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from math import inf
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.catalogue.prices import ModelPrices, PriceTable, PricingTier, dearest_usd
@@ -51,24 +51,6 @@ class ExpectedCosts(Struct, frozen=True, kw_only=True):
         return sum(map(sum, self.calls.values()))
 
 
-class _RunProgress(Struct):
-    """How far one of several runs is, by its expected calls."""
-
-    expected: ExpectedCosts
-    n_calls: Counter[Role] = field(default_factory=Counter)
-
-    def next_usd(self, role: Role) -> float:
-        """What the next call of a role was expected to cost; from now on it is made."""
-        usd = [*self.expected.calls.get(role, ())[self.n_calls[role] :], 0.0][0]
-        self.n_calls[role] += 1
-        return usd
-
-    @property
-    def left_usd(self) -> float:
-        calls = self.expected.calls.items()
-        return sum(sum(usd[self.n_calls[role] :]) for role, usd in calls)
-
-
 class SpendingLimit:
     """The money that one run, or all runs of a sweep together, may spend; safe to use from several
     threads. What a request can cost at most is reserved until it settles.
@@ -94,7 +76,7 @@ class SpendingLimit:
         self._queue: list[tuple[int, int]] = []  # by the order of runs and of requests
         self._n_requests = 0
         self._changed: Future[None] = Future()  # done once another request may fit
-        self._runs: dict[int, _RunProgress] = {}
+        self._runs: dict[int, dict[Role, deque[float]]] = {}  # what their next calls are to cost
         self._expected_usd = self._actual_usd = 0.0  # of calls of such runs
         if keep:
             self._write()
@@ -133,7 +115,7 @@ class SpendingLimit:
     def begin_run(self, order: int, expected: ExpectedCosts) -> None:
         """From now on hold what the run is expected to need."""
         with self._lock:
-            self._runs[order] = _RunProgress(expected)
+            self._runs[order] = {role: deque(usd) for role, usd in expected.calls.items()}
 
     def end_run(self, order: int) -> None:
         """Leave what the run has not spent to others."""
@@ -144,11 +126,13 @@ class SpendingLimit:
     def advance(self, order: int, role: Role, usd: float | None = None) -> None:
         """A call of a run was answered for so much; `None`: by an earlier process."""
         with self._lock:
-            if order in self._runs:
-                expected_usd = self._runs[order].next_usd(role)
-                if usd is not None:
-                    self._expected_usd += expected_usd
-                    self._actual_usd += usd
+            if order not in self._runs:
+                return
+            expected = self._runs[order].get(role)
+            expected_usd = expected.popleft() if expected else 0.0
+            if usd is not None:
+                self._expected_usd += expected_usd
+                self._actual_usd += usd
 
     def reserve(
         self,
@@ -198,8 +182,8 @@ class SpendingLimit:
         return self._actual_usd / self._expected_usd if self._expected_usd else 1.0
 
     def _held_usd(self, before: float = inf) -> float:
-        runs = [run for order, run in self._runs.items() if order < before]
-        return self._dearness * sum(run.left_usd for run in runs)
+        runs = [calls.values() for order, calls in self._runs.items() if order < before]
+        return self._dearness * sum(sum(map(sum, calls)) for calls in runs)
 
     def _admit(
         self,

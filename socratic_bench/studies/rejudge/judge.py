@@ -31,6 +31,7 @@ from socratic_bench.runs.dry_run import Forecaster
 from socratic_bench.runs.gates import metric_at
 from socratic_bench.runs.services import Services
 from socratic_bench.statistics import agreement
+from socratic_bench.studies.figures import cost_total
 from socratic_bench.studies.rejudge.prepare import Rejudging, settings_of
 from socratic_bench.turns import Turn
 from socratic_bench.types import JUDGE, Completion
@@ -152,7 +153,7 @@ def document_of(runs: Sequence[Rejudging], results: Mapping[str, RunResult]) -> 
         figures=_figures(judged_runs),
         runs=judged_runs,
         jurors=jurors,
-        cost_usd=_sum([juror.cost_usd for juror in jurors]),
+        cost_usd=cost_total(juror.cost_usd for juror in jurors),
         notices=[*_notices(made)],
         error=ErrorEntry.of(error) if error else None,
     )
@@ -230,11 +231,6 @@ def _figure(name: str, runs: Sequence[RejudgedRun]) -> Figure:
         if known_pairs
         else None,
     )
-
-
-def _sum(amounts: Sequence[float | None]) -> float | None:
-    known_amounts = [amount for amount in amounts if amount is not None]
-    return round(sum(known_amounts), 8) if len(known_amounts) == len(amounts) else None
 
 
 def _notices(results: Sequence[RunResult]) -> Iterator[str]:

@@ -2,13 +2,13 @@
 cells under way and this one are expected to need.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from threading import Lock
 
 from msgspec.structs import replace
 
 from socratic_bench.catalogue.prices import PriceTable
-from socratic_bench.documents.cost import Billing, billed_tier, call_cost
+from socratic_bench.documents.cost import Billing, role_usd
 from socratic_bench.errors import BenchError, Problem, Stopped
 from socratic_bench.models.budget import ExpectedCosts, SpendingLimit
 from socratic_bench.runs.dry_run import Forecaster
@@ -89,10 +89,8 @@ class CellBudget:
         except BenchError:
             return ExpectedCosts(calls={})
         billing = Billing.of(plan.config, plan.benchmark.parts, plan.models, plan.prices)
-        calls: Mapping[str, list[float]] = {role: [] for role in likely.calls}
-        for role, completions in likely.calls.items():
-            for call in completions:
-                tier = billed_tier(call, billing.tier(role))
-                cost = call_cost(billing.prices(role, call), call.usage, tier)
-                calls[role].append(cost.total_usd if cost else 0.0)
+        calls = {
+            role: [role_usd(billing, role, [call]) or 0.0 for call in calls]
+            for role, calls in likely.calls.items()
+        }
         return ExpectedCosts(calls=calls, largest_usd=likely.largest_usd)

@@ -3,25 +3,20 @@
 import heapq
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks import load_benchmark
-from socratic_bench.catalogue.prices import PriceSource
-from socratic_bench.documents.cost import Billing, CostEntry, add_up, role_cost
 from socratic_bench.documents.document import TIME_PLACES, USD_PLACES, ErrorEntry, to_places
 from socratic_bench.documents.dry_run import (
     ASSUMPTIONS,
     BoundBy,
     CachingSaves,
-    Expectation,
     ExpectedGroup,
     ExpectedThroughput,
     Extent,
-    FlexSaves,
-    Forecast,
     RefusedCells,
     SweepBudget,
     SweepDeadline,
@@ -30,7 +25,6 @@ from socratic_bench.documents.dry_run import (
 from socratic_bench.documents.schema import KEYS
 from socratic_bench.documents.sweep import CellRow
 from socratic_bench.documents.usage import CallUsage
-from socratic_bench.errors import BenchError
 from socratic_bench.models.budget import SpendingLimit
 from socratic_bench.models.rate_target import RateTarget, target_of
 from socratic_bench.ports.benchmark import Length
@@ -41,163 +35,25 @@ from socratic_bench.storage.stores import ListedStores
 from socratic_bench.studies.index import CellIndex
 from socratic_bench.studies.sweep.affordable import CellBudget
 from socratic_bench.studies.sweep.grid import MODEL, Cell, CellJob, kind_key
+from socratic_bench.studies.sweep.kinds import (
+    TOTAL,
+    Kind,
+    Load,
+    Place,
+    Usd,
+    flex_savings,
+    kind_of_cells,
+    sum_by_model,
+    sum_loads,
+    sum_usage,
+    sum_usd,
+    total_usd,
+)
 from socratic_bench.studies.sweep.request import SweepRequest
 from socratic_bench.studies.sweep.resume import cells_to_play, find_sweep
 from socratic_bench.studies.sweep.settings import SweepSettings
 from socratic_bench.studies.sweep.spending import Ledger
-from socratic_bench.types import EndReason, Json, Role
-
-FLEX = "flex"
-TOTAL = "total"
-Usd = float | None  # `None`: a price is not known
-Place = tuple[str, str | None]  # a model, and its region
-
-
-class Load(Struct, frozen=True):
-    """Requests and tokens that a model is sent."""
-
-    requests: int = 0
-    tokens: int = 0
-
-
-class ForecastTotals(Struct, frozen=True, kw_only=True):
-    """What a run takes if replies have one length: usage and USD by role, USD by role and model,
-    seconds, those of all its requests together, and what each model is sent.
-    """
-
-    usage: Mapping[Role, CallUsage]
-    costs: Mapping[Role, Usd]
-    by_model: Mapping[Role, Mapping[str, Usd]]
-    duration_s: float
-    requests_s: float
-    loads: Mapping[Place, Load]
-    without_caching_usd: Usd
-    sources: Sequence[PriceSource] = ()
-    is_stand_in: bool = False
-
-
-class Kind(Struct, frozen=True, kw_only=True):
-    """Cells that differ in their repeat alone: `values` of their axes, and how many there are.
-
-    `at_flex_usd`: with the model under test at the tier flex.
-    """
-
-    values: Mapping[str, Json]
-    n: int
-    model: str
-    by_length: Mapping[Length, ForecastTotals]
-    at_flex_usd: Usd
-    refusal: BenchError | None
-
-    @property
-    def likely(self) -> ForecastTotals:
-        return self.by_length["likely"]
-
-
-def kind_of_cells(values: Mapping[str, Json], n: int, plan: Plan, forecast: Forecast) -> Kind:
-    """The cells of a plan, as they are forecast."""
-    billing = Billing.of(plan.config, plan.benchmark.parts, plan.models, plan.prices)
-    likely = forecast.expected["likely"]
-    return Kind(
-        values=values,
-        n=n,
-        model=plan.config.model,
-        by_length={
-            length: _totals(billing, expected) for length, expected in forecast.expected.items()
-        },
-        at_flex_usd=_at_flex(plan, likely),
-        refusal=likely.refusal,
-    )
-
-
-def _totals(billing: Billing, expected: Expectation) -> ForecastTotals:
-    tallies = expected.tallies
-    entry = CostEntry.of(billing, tallies)
-    roles = entry.roles if entry else {}
-    costs = {role: cost.total_usd for role, cost in roles.items() if cost is not None}
-    return ForecastTotals(
-        usage={role: CallUsage.of_all([tally]) for role, tally in tallies.items()},
-        costs={role: costs.get(role) for role in (*tallies, TOTAL)},
-        by_model={
-            role: {model: cost.total_usd if cost else None for model, cost in made.items()}
-            for role, made in (entry.by_model if entry else {}).items()
-        },
-        duration_s=expected.duration_s,
-        requests_s=sum(call.latency_ms for calls in expected.calls.values() for call in calls)
-        / 1000,
-        loads=_loads(billing, expected),
-        without_caching_usd=entry.without_caching_usd if entry else None,
-        sources=entry.prices if entry else (),
-        is_stand_in=bool(entry and entry.stand_in),
-    )
-
-
-def _loads(billing: Billing, expected: Expectation) -> dict[Place, Load]:
-    requests: dict[Place, int] = defaultdict(int)
-    tokens: dict[Place, int] = defaultdict(int)
-    for call in (call for calls in expected.calls.values() for call in calls):
-        place = (call.model_id or "", billing.region)
-        requests[place] += 1
-        tokens[place] += call.usage.input_tokens + call.usage.output_tokens if call.usage else 0
-    return {place: Load(requests[place], tokens[place]) for place in requests}
-
-
-def _at_flex(plan: Plan, expected: Expectation) -> Usd:
-    """USD of all roles, if the model under test were asked at the tier flex."""
-    config = replace(plan.config, service_tier=FLEX, latency_profile=None)
-    billing = Billing.of(config, plan.benchmark.parts, plan.models, plan.prices)
-    tested = plan.benchmark.parts.tested
-    costs = [
-        role_cost(
-            billing,
-            role,
-            [replace(call, served_tier=None) if role == tested else call for call in calls],
-        )
-        for role, calls in expected.calls.items()
-    ]
-    total = add_up(costs)
-    return None if total is None else total.total_usd
-
-
-def sum_usd(amounts: Iterable[tuple[Usd, int]]) -> Usd:
-    """The sum of amounts, each so many times; `None` if one of them is not known."""
-    total = 0.0
-    for usd, n in amounts:
-        if usd is None:
-            return None
-        total += usd * n
-    return round(total, USD_PLACES)
-
-
-def sum_by_model(kinds: Sequence[Kind], role: Role) -> dict[str, Usd]:
-    """USD of all cells by the model that is asked in a role."""
-    made = [(kind.likely.by_model.get(role, {}), kind.n) for kind in kinds]
-    names = sorted({name for models, _ in made for name in models})
-    return {name: sum_usd((models.get(name, 0.0), n) for models, n in made) for name in names}
-
-
-def sum_usage(usages: Iterable[tuple[CallUsage, int]]) -> CallUsage:
-    """The sums, each usage so many times; `None` where a number is not known."""
-    pairs = [*usages]
-
-    def total(name: str) -> int | None:
-        numbers = [(getattr(usage, name), n) for usage, n in pairs]
-        known = [number * n for number, n in numbers if number is not None]
-        return sum(known) if len(known) == len(numbers) else None
-
-    tokens = {name: total(name) for name in CallUsage.__struct_fields__ if name != "calls"}
-    return CallUsage(calls=sum(usage.calls * n for usage, n in pairs), **tokens)
-
-
-def sum_loads(kinds: Sequence[Kind], length: Length) -> dict[Place, Load]:
-    """The requests and tokens that each model is sent by all cells."""
-    totals: dict[Place, Load] = defaultdict(Load)
-    for kind in kinds:
-        for place, load in kind.by_length[length].loads.items():
-            n_requests = totals[place].requests + load.requests * kind.n
-            totals[place] = Load(n_requests, totals[place].tokens + load.tokens * kind.n)
-    return dict(totals)
-
+from socratic_bench.types import EndReason, Json
 
 # The calls a second that one process makes, about: see docs/performance.md.
 CALLS_PER_S = 200.0
@@ -376,7 +232,7 @@ class _SweepForecast:
                 with_usd=self._cached_usd,
                 without_usd=sum_usd((kind.likely.without_caching_usd, kind.n) for kind in kinds),
             ),
-            flex=_flex(kinds),
+            flex=flex_savings(kinds),
             budget=budget,
             deadline=deadline,
             refused=refused,
@@ -421,9 +277,9 @@ class _SweepForecast:
                 value=value,  # type: ignore[arg-type] # of an axis
                 n_cells=sum(kind.n for kind in kinds),
                 usage=self._usage("likely", kinds),
-                cost_usd=_total_usd("likely", kinds),
-                low_usd=_total_usd("short", kinds),
-                high_usd=_total_usd("long", kinds),
+                cost_usd=total_usd("likely", kinds),
+                low_usd=total_usd("short", kinds),
+                high_usd=total_usd("long", kinds),
             )
 
     def _paces(self) -> Iterator[ExpectedThroughput]:
@@ -482,21 +338,6 @@ def _by_kind(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
     for cell in cells:
         by_kind[kind_key(cell.values)].append(cell)
     return by_kind
-
-
-def _total_usd(length: Length, kinds: Sequence[Kind]) -> Usd:
-    return sum_usd((kind.by_length[length].costs[TOTAL], kind.n) for kind in kinds)
-
-
-def _flex(kinds: Sequence[Kind]) -> FlexSaves:
-    priced = [kind for kind in kinds if kind.at_flex_usd is not None]
-    unpriced = [kind for kind in kinds if kind.at_flex_usd is None]
-    costs = ((kind.likely.costs[TOTAL], kind.n) for kind in unpriced)
-    amounts = [*((kind.at_flex_usd, kind.n) for kind in priced), *costs]
-    return FlexSaves(
-        cost_usd=sum_usd(amounts) if priced else None,
-        unpriced=[*dict.fromkeys(kind.model for kind in unpriced)],
-    )
 
 
 def _end_reason(budget: SweepBudget | None, deadline: SweepDeadline | None) -> EndReason | None:
