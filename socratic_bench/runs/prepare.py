@@ -66,7 +66,7 @@ class Plan(Struct, frozen=True):
         seed_given: whether the seed was asked for, and not drawn.
         run_id: the run's id, under which it is resumed if a store has it; `None` makes a new id.
         is_rejudged: the turns were played before, and the store is the folder of a judging.
-        order: its place among runs that spend from one limit.
+        order: its place among the cells of a sweep, from 1; 0 for a run by itself.
         is_damaged: it was complete, and some of its stored files are not what they were.
     """
 

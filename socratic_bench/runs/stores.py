@@ -55,7 +55,8 @@ class RunStores:
         Raises `UsageError` with every reason for which a store cannot be used.
         """
         context = self._context
-        check_stores([store for store in (self.folder, self.bucket) if store])
+        if not context.plan.order:  # a sweep has checked them before its first cell
+            check_stores([store for store in (self.folder, self.bucket) if store])
         in_bucket = bucket_journals(
             self.bucket,
             self.delivery,

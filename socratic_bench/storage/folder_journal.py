@@ -46,10 +46,8 @@ class FolderJournals:
     def exclusive(self, identity: str) -> Iterator[None]:
         """See `Journals.exclusive`: a lock on an empty file, which ends with its process."""
         key = f"{index_of(identity)}lock"
-        try:
+        with _write_errors(self._root / key):
             descriptor = self._tree.open(key, os.O_RDWR | os.O_CREAT, make=True)
-        except OSError as error:
-            raise _write_error(self._root / key, error) from error
         try:
             self._lock(descriptor)
             yield
@@ -79,13 +77,9 @@ class FolderJournals:
 
     def first(self, run_id: str) -> Mapping[str, Json]:
         """See `Journals.first`."""
-        path = self._path(run_id)
-        try:
+        path, line = self._path(run_id), b""
+        with _open_errors(path), suppress(FileNotFoundError):
             line = self._first_line(path)
-        except FileNotFoundError:
-            line = b""
-        except OSError as error:
-            raise _open_error(path, error) from error
         if not line:
             raise self._absent(path)
         entry = _read_line(line)
@@ -98,10 +92,8 @@ class FolderJournals:
     def holds(self, run_id: str) -> bool:
         """See `Journals.holds`."""
         path = self._path(run_id)
-        try:
+        with _open_errors(path):
             return self._tree.stat(self._key(path)) is not None
-        except OSError as error:
-            raise _open_error(path, error) from error
 
     def create(self, run_id: str, identity: str) -> FolderJournal:
         """A new, empty journal. The first entry tells the `identity`, so nothing else is stored.
@@ -112,24 +104,21 @@ class FolderJournals:
         del identity
         path = self._path(run_id)
         key = self._key(path)
-        try:
+        with _write_errors(path):
             try:
                 descriptor = self._tree.create(key)
             except FileExistsError:
                 descriptor = self._tree.open(key, os.O_RDWR | os.O_APPEND)
             return FolderJournal(self._tree, key, descriptor, is_new=True)
-        except OSError as error:
-            raise _write_error(path, error) from error
 
     def open(self, run_id: str) -> FolderJournal:
         """See `Journals.open`. Half-written files of a killed process are removed."""
         path = self._path(run_id)
-        try:
-            descriptor = self._tree.open(self._key(path), os.O_RDWR | os.O_APPEND)
-        except FileNotFoundError as error:
-            raise self._absent(path) from error
-        except OSError as error:
-            raise _open_error(path, error) from error
+        with _open_errors(path):
+            try:
+                descriptor = self._tree.open(self._key(path), os.O_RDWR | os.O_APPEND)
+            except FileNotFoundError as error:
+                raise self._absent(path) from error
         journal = FolderJournal(self._tree, self._key(path), descriptor)
         # What cannot be removed does no harm; a folder that is a link shows at the next write.
         with suppress(OSError):
@@ -151,10 +140,8 @@ class FolderJournals:
     def _paths(self) -> list[Path]:
         """The journals that are there, the oldest first."""
         folder = self._root / FOLDER
-        try:
+        with _open_errors(folder):
             names = self._tree.names(FOLDER)
-        except OSError as error:
-            raise _open_error(folder, error) from error
         return [folder / name for name in names if fnmatchcase(name, "run-*.jsonl")]
 
     def _key(self, path: Path) -> str:
@@ -214,15 +201,15 @@ class FolderJournal:
         self._n_bytes += len(line)
 
     def _write(self, line: bytes, *, durable: bool) -> None:
-        try:
-            write_whole(self._descriptor, line)
-            if durable:
-                sync_content(self._descriptor)
-        except OSError as error:
-            with suppress(OSError):
-                # Half a line would spoil the next one.
-                os.ftruncate(self._descriptor, self._n_bytes)
-            raise _write_error(self._path, error) from error
+        with _write_errors(self._path):
+            try:
+                write_whole(self._descriptor, line)
+                if durable:
+                    sync_content(self._descriptor)
+            except OSError:
+                with suppress(OSError):  # half a line would spoil the next one
+                    os.ftruncate(self._descriptor, self._n_bytes)
+                raise
 
     @property
     def is_kept(self) -> bool:
@@ -239,15 +226,13 @@ class FolderJournal:
         self._mend(self._is_whole)
 
     def _mend(self, is_good: Callable[[], bool]) -> None:
-        try:
+        with _write_errors(self._path):
             is_there = self._is_there()
             if not is_there:
                 self._create_again()
             if is_good() and is_there:
                 return
             self._rewrite()
-        except OSError as error:
-            raise _write_error(self._path, error) from error
         message = f"{self._path} was removed or changed by others; it was written anew."
         if message not in self.mended:
             self.mended.append(message)
@@ -319,10 +304,8 @@ class FolderJournal:
         )
 
     def _content(self) -> bytes:
-        try:
+        with _open_errors(self._path):
             return read_open(self._descriptor, MAX_STORED_BYTES)
-        except OSError as error:
-            raise _open_error(self._path, error) from error
 
     def _read(self) -> Iterator[Mapping[str, Json]]:
         """The entries of the file; what is damaged is left out and noted in `repairs`."""
@@ -378,13 +361,21 @@ def _read_line(line: bytes) -> dict[str, Any] | None:
     return entry
 
 
-def _open_error(path: Path, error: OSError) -> UsageError:
-    return UsageError(
-        [f"The journal {path} cannot be opened: {error.strerror}."], hint=START_NEW_RUN
-    )
+@contextmanager
+def _open_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(
+            [f"The journal {path} cannot be opened: {error.strerror}."], hint=START_NEW_RUN
+        ) from error
 
 
-def _write_error(path: Path, error: OSError) -> ArtifactError:
-    return ArtifactError(
-        f"The journal {path} could not be written: {error.strerror}.", hint=repair_hint(error)
-    )
+@contextmanager
+def _write_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ArtifactError(
+            f"The journal {path} could not be written: {error.strerror}.", hint=repair_hint(error)
+        ) from error
