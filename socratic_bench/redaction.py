@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from urllib.parse import quote, quote_plus, unquote
+from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 MASK = "***"
 SHORTEST = 8  # shorter credentials are not masked: they would be found in ordinary words
@@ -216,14 +216,27 @@ def _of_variables(environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def _passwords(environ: Mapping[str, str]) -> Iterator[str]:
-    """The parts of a URL with a password that an error could quote, and the values of its query."""
+    """The parts of a URL with a password that an error could quote, and the values of its query; of
+    an endpoint that is no URL, any part: it may be a secret in the wrong place.
+    """
     for name, value in environ.items():
         if re.fullmatch(_URL_VARIABLE, name):
             address = value.partition("://")[2] or value
             user, _, password = address.rpartition("@")[0].partition(":")
-            for secret in (password or user, *re.findall(r"[?&][^?&#=]*=([^&#]*)", address)):
+            secrets = [password or user, *re.findall(r"[?&][^?&#=]*=([^&#]*)", address)]
+            if name.upper().startswith("AWS_ENDPOINT_URL") and not _is_url(value):
+                secrets.append(address)
+            for secret in secrets:
                 forms = (secret, unquote(secret), *re.split(r"[/?#:@\s]", secret))
                 yield from (form for form in forms if len(form) >= SHORTEST_PASSWORD)
+
+
+def _is_url(value: str) -> bool:
+    try:
+        parts = urlsplit(value)
+        return bool(parts.scheme and parts.hostname) and parts.port != 0
+    except ValueError:  # such as a port that is no number
+        return False
 
 
 def _of_files(environ: Mapping[str, str]) -> frozenset[str]:

@@ -174,9 +174,11 @@ ENDPOINTS = {
     "space": f"http://us er:{PASSWORD}@{NOWHERE}",
     "signed": f"http://{NOWHERE}/?{SIGNED}",
     "query": f"http://{NOWHERE}/?token={PASSWORD}",
+    "no address": PASSWORD,
+    "port": f"http://127.0.0.1:{PASSWORD}/",
 }
 # Nothing can be sent to these at all.
-NO_ADDRESSES = ("no url", "no port", "no scheme", "space")
+NO_ADDRESSES = ("no url", "no port", "no scheme", "space", "no address", "port")
 
 
 @pytest.mark.parametrize("case", ENDPOINTS)
