@@ -28,6 +28,7 @@ from socratic_bench.models.bedrock.request import converse_arguments
 from socratic_bench.runs import earlier_config, prepare
 from socratic_bench.runs.dry_run import dry_run
 from socratic_bench.types import CallKey, Completion, Request
+from tests import command
 from tests.command import PLAIN_RUBRIC, ROOT
 from tests.fakes import (
     NOON,
@@ -690,3 +691,19 @@ def dialogue(scenario: Scenario, n_turns: int) -> list[Exchange]:
         if len(spoken) == n_turns:
             return spoken
         said = student.reply(spoken).text
+
+
+@pytest.mark.torture
+def test_a_steady_tutor_leads_to_a_third_of_all_insights_and_a_lecturer_tells_them(tmp_path):
+    models = ("emulator.socratic-v1:0", "emulator.lecturer-v1:0")
+    words = ("--scenarios", "all", "--turns", "20", "--seed", "0", "--output-dir", str(tmp_path))
+    outcome = command.run("sweep", "--offline", "--models", *models, *words)
+
+    shares = {
+        group["value"]: [group["metrics"][f"insights_{end}"]["mean"] for end in ("reached", "told")]
+        for group in outcome.document["groups"]["model"]
+    }
+    reached, told = shares["emulator.socratic-v1:0"]
+    assert reached > 1 / 3
+    assert told == 0
+    assert shares["emulator.lecturer-v1:0"] == [0, 1]
