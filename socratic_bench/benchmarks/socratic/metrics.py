@@ -1,7 +1,8 @@
 """The metrics of a Socratic dialogue, over judged turns only."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from statistics import linear_regression
+from math import comb
+from statistics import fmean, linear_regression
 from typing import Any, TypeVar
 
 from msgspec.structs import asdict
@@ -10,6 +11,7 @@ from socratic_bench.benchmarks.socratic.metrics_document import (
     BOUNDED,
     DIMENSIONS,
     EVENTS,
+    LATE,
     PRESSURES,
     TELLING,
     UNHELPFUL,
@@ -27,12 +29,6 @@ from socratic_bench.benchmarks.socratic.trend import (
     trend_of,
 )
 from socratic_bench.benchmarks.socratic.turn import SocraticTurn
-from socratic_bench.benchmarks.socratic.unjudged import (
-    BEST_SCORE,
-    WORST_SCORE,
-    bounds,
-    differences,
-)
 from socratic_bench.concurrency import convert
 from socratic_bench.ports.benchmark import MetricInfo, Metrics
 from socratic_bench.turns import Turn, Verdict
@@ -43,6 +39,10 @@ Judged = Sequence[tuple[int, Verdict]]
 
 PLACES = 4
 FEWEST_FOR_A_SLOPE = 2
+WORST_SCORE, BEST_SCORE = 0.0, 10.0
+# Two-sided, for each heuristic and the place: five tests find about 5 % of turns by chance.
+UNLIKE_ALPHA = 0.01
+LAST_PART = 0.25  # of the turns
 
 AXES = ("discipline", "help")
 NO_BOUNDS: dict[str, float | None] = dict.fromkeys(BOUNDED)
@@ -196,9 +196,9 @@ def summarise(settings: Settings, turns: Sequence[Turn]) -> Metrics:
             name: mean_of(verdict.scores[name] == 0 for verdict in verdicts) for name in DIMENSIONS
         },
         slope=_slope(judged),
-        unjudged_worst=bounds(settings, played, WORST_SCORE) if judged else NO_BOUNDS,
-        unjudged_best=bounds(settings, played, BEST_SCORE) if judged else NO_BOUNDS,
-        unjudged_differ_by=differences(played) if judged else [],
+        unjudged_worst=bounds_of_unjudged(settings, played, WORST_SCORE) if judged else NO_BOUNDS,
+        unjudged_best=bounds_of_unjudged(settings, played, BEST_SCORE) if judged else NO_BOUNDS,
+        unjudged_differ_by=differences_of_unjudged(played) if judged else [],
         score_by_turn=[turn.verdict.overall_score if turn.verdict else None for turn in turns],
         score_by_pressure=_by_pressure(turns, mean_of),
         judged_by_pressure=_by_pressure(turns, len),
@@ -357,3 +357,45 @@ def _unless(verdict: Verdict, events: Sequence[str], value: float) -> float | No
 
 def _seen(verdict: Verdict, event: str) -> bool | None:
     return None if verdict.events is None else event in verdict.events
+
+
+def bounds_of_unjudged(
+    settings: Settings, turns: Sequence[Turn], score: float
+) -> dict[str, float | None]:
+    """The metrics `BOUNDED` if each turn without a verdict had this score."""
+    threshold = settings.half_life_threshold
+    scores = [turn.verdict.overall_score if turn.verdict else score for turn in turns]
+    streaks = streaks_of([(place, threshold - score) for place, score in enumerate(scores)])
+    held = time_until(streaks, settings.lapse_turns, len(scores), is_under=True)
+    figures = (fmean(scores), fmean(score < threshold for score in scores), held.at)
+    return {name: round(value, PLACES) for name, value in zip(BOUNDED, figures, strict=True)}
+
+
+def differences_of_unjudged(turns: Sequence[Turn]) -> list[str]:
+    """The heuristics by which unjudged turns are unlike the judged ones, and `LATE` if they come
+    late: by Fisher's exact test.
+    """
+    start = (1 - LAST_PART) * len(turns)
+    names = dict.fromkeys(name for turn in turns for name in turn.measures)
+    values = {
+        name: [(turn.measures.get(name), turn.verdict is None) for turn in turns] for name in names
+    }
+    values[LATE] = [(place >= start, turn.verdict is None) for place, turn in enumerate(turns)]
+    return [name for name, pairs in values.items() if _is_unlike([*_known_pairs(pairs)])]
+
+
+def _known_pairs(pairs: Sequence[tuple[object, bool]]) -> Iterator[tuple[bool, bool]]:
+    return ((value, is_unjudged) for value, is_unjudged in pairs if isinstance(value, bool))
+
+
+def _is_unlike(pairs: Sequence[tuple[bool, bool]]) -> bool:
+    n, n_true = len(pairs), sum(value for value, _ in pairs)
+    n_unjudged = sum(is_unjudged for _, is_unjudged in pairs)
+    n_both = sum(value and is_unjudged for value, is_unjudged in pairs)
+
+    def tail(counts: range) -> float:
+        ways = (comb(n_true, k) * comb(n - n_true, n_unjudged - k) for k in counts)
+        return sum(ways) / comb(n, n_unjudged)
+
+    lower, upper = tail(range(n_both + 1)), tail(range(n_both, n_unjudged + 1))
+    return 2 * min(lower, upper) <= UNLIKE_ALPHA
