@@ -185,9 +185,9 @@ def test_gates_name_what_failed_and_by_how_much():
         (("--fail-over", "lapse_rate=-0.1"), "lapse_rate is from 0 to 1, so the result is"),
         (
             ("--fail-under", "turns_held=5"),
-            "show a turns_held of 4 at most, and not of 5.",
+            "runs of this length measure turns_held up to 4, not up to 5.",
         ),
-        (("--fail-under", "half_life=9"), "show a half_life of 8 at most"),
+        (("--fail-under", "half_life=9"), "runs of this length measure half_life up to 8"),
         (("--no-judge", "--fail-under", "overall_score=1"), "--no-judge leaves judging out"),
         (("--judge-model", "emulator.judg-v1:0"), "--judge-model: --offline has no model"),
         (("--student-model", "emulator.studnt-v1:0"), "(nearest: emulator.student-v1:0"),

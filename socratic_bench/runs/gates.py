@@ -14,8 +14,7 @@ ALLOWED_UNJUDGED = 1
 MAX_UNREAD = 0.1
 NO_JUDGE = "{metric} is of judged turns, and {no_judge} leaves judging out."
 TOO_SHORT = (
-    "runs as short as these show a {metric} of {highest:g} at most, and not of {bound:g}. Raise "
-    "{turns}."
+    "runs of this length measure {metric} up to {highest:g}, not up to {bound:g}. Raise {turns}."
 )
 
 
