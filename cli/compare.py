@@ -84,7 +84,7 @@ def build_parser() -> Parser:
         "--fail-over",
         metavar="METRIC=VALUE",
         action="append",
-        help="the same if it is higher, for metrics of which less is better; "
+        help="leave with 5 if a mean is higher, for metrics of which less is better; "
         "METRIC.high: the upper limit; repeatable",
     )
     parser.add_argument(

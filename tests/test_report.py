@@ -100,12 +100,12 @@ class TestDocument:
     def test_the_sentences_are_the_result_and_the_document_has_it(self, reported):
         document = reported.document
         first, second, third = document["sentences"]
-        assert first.startswith(f"{STEADY} held 5.0 turns longer than {DRIFT}: 6 scenarios cannot")
+        assert first.startswith(f"{STEADY} held 5.0 turns longer than {DRIFT}, but 6 scenarios")
         assert first.endswith("cannot decide; with these 3 models 7 can.")
-        assert second.startswith(f"{STEADY} held 10.0 turns longer than {LECTURER}: ")
+        assert second.startswith(f"{STEADY} held 10.0 turns longer than {LECTURER}, but ")
         assert f"{STEADY} 0 of 12; {DRIFT} 12 of 12, from turn 5 on" in third
         assert (document["winner"], document["differences"][0]["difference"]) == (None, 5.0)
-        assert first.endswith(f": {document['undecided_because']}.")
+        assert first.endswith(f", but {document['undecided_because']}.")
         assert first in unescape(reported.stderr)
 
     def test_without_a_format_it_writes_one_page_here(self, folder, tmp_path):

@@ -382,7 +382,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         Setting(
             "judging",
             "METRIC=VALUE",
-            "the same if it is higher, for metrics of which less is better",
+            "exit 5 if a metric is higher, for those of which less is better",
             flag="fail-over",
             form="METRIC=VALUE, such as error_rate=0.2",
             parse=Gate.parse_over,

@@ -148,7 +148,7 @@ def _difference(sample: _Sample, factor: float, comparison: _Comparison) -> Pair
     claim = _claim(mean, sample.first, sample.second, comparison)
     if not is_decided or mean is None:
         why = _why(difference, comparison)
-        return replace(difference, undecided_because=why, summary=f"{claim}: {why}")
+        return replace(difference, undecided_because=why, summary=f"{claim}, but {why}")
     is_first = (mean > 0) == comparison.metric.higher_is_better
     result = f"p {p_text(p_adjusted)}; {plural(n, comparison.unit)}"
     return replace(
@@ -178,7 +178,7 @@ def _why(difference: PairedDifference, comparison: _Comparison) -> str:
         models = plural(comparison.n_models, "model")
         return f"{count} cannot decide; with these {models} {max(needed or 0, least)} can"
     if needed is None:
-        return f"they are alike in {count} on average: longer or harder runs may tell them apart"
+        return f"{count} show no difference: longer or harder runs may"
     return (
         f"{count} do not decide (p {p_text(difference.p_adjusted)}); {needed} would in most cases, "
         "if they differ as these do"
@@ -187,8 +187,11 @@ def _why(difference: PairedDifference, comparison: _Comparison) -> str:
 
 def _claim(mean: float | None, first: str, second: str, comparison: _Comparison) -> str:
     """Which of two models is better so far, and by how much."""
+    if mean is None:
+        return f"{first} and {second} were both played"
     if not mean:
-        return f"{first} and {second}"
+        equal = "held equally long" if comparison.is_time else "are equally good"
+        return f"{first} and {second} {equal}"
     if (mean > 0) != comparison.metric.higher_is_better:
         first, second = second, first
     if comparison.is_time:
