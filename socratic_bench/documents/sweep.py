@@ -330,12 +330,13 @@ class SpendingFile(Struct, frozen=True, kw_only=True, tag_field="kind", tag="swe
         dict[str, Annotated[Amount | None, doc("USD; null: the process had no budget")]],
         doc(
             "by process, at most: written before money is spent, and once more at the end; "
-            "unlimited: what journals tell of processes without a budget; all_earlier: of all "
-            "before, whose ledger was not there"
+            "unlimited: the sum over journals of processes without a budget; all_earlier: of all "
+            "before, whose ledger was lost"
         ),
     ]
-    told_usd: Annotated[
-        Amount, doc("the highest sum that a document has told, others' reservations included")
+    reported_usd: Annotated[
+        Amount,
+        doc("the highest sum that a document has reported, amounts that others had noted included"),
     ] = 0.0
 
 

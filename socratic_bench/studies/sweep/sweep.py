@@ -252,7 +252,7 @@ class _SweepProcess:
         ledger = Ledger(stores, begun.sweep_id, str(ULID()), self._notice)
         if limit_usd is None:
             if is_to_play:
-                ledger.keep_unknown()
+                ledger.note_no_budget()
             yield None
             return
         if ledger.unknown and self._settings.resume:
