@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from urllib.parse import quote, quote_plus, unquote, urlsplit
+from urllib.parse import quote, quote_plus, unquote
 
 MASK = "***"
 SHORTEST = 8  # shorter credentials are not masked: they would be found in ordinary words
@@ -232,11 +232,11 @@ def _passwords(environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def _is_url(value: str) -> bool:
-    try:
-        parts = urlsplit(value)
-        return bool(parts.scheme and parts.hostname) and parts.port != 0
-    except ValueError:  # such as a port that is no number
-        return False
+    """Whether it has the form of a URL, with a number for a port if it has one, be it too large."""
+    return (
+        re.match(r"[a-z][a-z0-9+.-]*://([^/?#@]*@)?(\[[^]]*\]|[^/?#:@]+)(:\d*)?([/?#]|$)", value)
+        is not None
+    )
 
 
 def _of_files(environ: Mapping[str, str]) -> frozenset[str]:
