@@ -15,7 +15,7 @@ from socratic_bench.documents.sweep import Estimate
 from socratic_bench.errors import EXIT_GATE, UsageError, Words
 from socratic_bench.settings import Gate
 from socratic_bench.studies.calibrate.corrections import CorrectionRequest
-from socratic_bench.studies.compare.compare import ComparisonRequest, compare
+from socratic_bench.studies.compare import ComparisonRequest, compare
 from socratic_bench.studies.gates import FigureBound, MaxDrop
 from socratic_bench.studies.groups import conditions_text
 from socratic_bench.types import plural

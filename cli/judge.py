@@ -9,8 +9,13 @@ from socratic_bench.documents.run import RunResult
 from socratic_bench.errors import BenchError, Words
 from socratic_bench.runs import CancelToken
 from socratic_bench.settings import fields_of
-from socratic_bench.studies.rejudge.judge import document_of, forecast, judge_again
-from socratic_bench.studies.rejudge.prepare import Rejudging, prepare_judgings
+from socratic_bench.studies.rejudge import (
+    Rejudging,
+    document_of,
+    forecast,
+    judge_again,
+    prepare_judgings,
+)
 from socratic_bench.types import plural
 
 from .arguments import Flags, Parser, parse

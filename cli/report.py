@@ -13,7 +13,7 @@ from socratic_bench.errors import UsageError, Words
 from socratic_bench.runs.prepare import calibrations_at
 from socratic_bench.studies.calibrate.corrections import CorrectionRequest, correct_runs
 from socratic_bench.studies.report.exports import export, find_problems, write_all
-from socratic_bench.studies.report.rows import Rows, read_rows
+from socratic_bench.studies.report.study import Rows, read_rows
 
 from .arguments import Parser, parse_strictly
 from .flags import WHICH_RUNS, add_judging, add_output, add_runs

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.documents.dry_run import SweepDryRun
-from socratic_bench.documents.jury import SCORE, Agreement
 from socratic_bench.documents.sweep import Group, Mean, SweepDocument
+from socratic_bench.documents.turn import SCORE, Agreement
 from socratic_bench.errors import ENDINGS, BenchError, UsageError, Words
 from socratic_bench.runs import CancelToken, run_cancellable
 from socratic_bench.settings import flag_names, table

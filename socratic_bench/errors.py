@@ -206,11 +206,14 @@ class Mistakes:
         """Does nothing."""
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
-        if not isinstance(error, UsageError):
-            return False
-        self.sentences += error.sentences  # `call_settings` leaves out repeated ones
-        self._hints += [hint for hint in error.hints if hint not in self._hints]
-        return True
+        if isinstance(error, UsageError):
+            self.add(error)
+        return isinstance(error, UsageError)
+
+    def add(self, *errors: UsageError) -> None:
+        for error in errors:
+            self.sentences += error.sentences  # `call_settings` leaves out repeated ones
+            self._hints += [hint for hint in error.hints if hint not in self._hints]
 
     def error(self, default_hint: Words | None = None) -> UsageError:
         """An error with all mistakes and their hints, or else with the default hint."""

@@ -6,7 +6,7 @@ import pytest
 
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.errors import UsageError
-from socratic_bench.studies.compare.compare import ComparisonRequest, compare
+from socratic_bench.studies.compare import ComparisonRequest, compare
 from socratic_bench.studies.gates import MaxDrop
 from tests.command import account, assert_valid, run
 from tests.curated_runs import curated_run, judge_entry, student_entry, write_runs

@@ -9,7 +9,7 @@ from statistics import fmean
 import pytest
 
 from socratic_bench.emulator import Emulator, Settings, parse_fault
-from socratic_bench.studies.report.rows import read_rows
+from socratic_bench.studies.report.study import read_rows
 from tests.command import PLAIN_RUBRIC, account, assert_valid, environment, run
 from tests.resuming import Service, bodies, start, wait_for_calls
 from tests.sweep_kills import under_way

@@ -6,7 +6,7 @@ from statistics import fmean
 
 import pytest
 
-from socratic_bench.studies.calibrate.mrbench import read_annotations
+from socratic_bench.studies.calibrate.labels import read_annotations
 from tests.command import assert_valid, run
 
 YES, SOME, NO = "Yes", "To some extent", "No"

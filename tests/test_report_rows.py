@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from socratic_bench.errors import UsageError
-from socratic_bench.studies.report.rows import read_rows
+from socratic_bench.studies.report.study import read_rows
 from tests.test_sweep import curated, sweep
 
 MODELS = ("emulator.socratic-v1:0", "emulator.drift-5-v1:0")

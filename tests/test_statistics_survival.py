@@ -6,19 +6,17 @@ from math import inf, isnan
 import pytest
 from scipy import integrate, stats
 
-from socratic_bench.statistics.bootstrap import (
-    Limits,
-    in_fixed_order,
-    limits_reason,
-    survival_limits,
-)
 from socratic_bench.statistics.intervals import clustered, wilson_interval
 from socratic_bench.statistics.survival import (
+    Limits,
     Time,
     curve,
     hazard_interval,
+    in_fixed_order,
+    limits_reason,
     median,
     restricted_mean,
+    survival_limits,
 )
 
 

@@ -29,7 +29,7 @@ WORDS = {
     },
 }
 COMMANDS = {
-    "socratic": ("cli/scenarios.py", "socratic_bench/studies/calibrate/mrbench.py"),
+    "socratic": ("cli/scenarios.py", "socratic_bench/studies/calibrate/labels.py"),
     "execution": ("cli/dataset.py",),
 }
 # The benchmarks' own rooms and commands, and what plays models for them.
@@ -51,7 +51,7 @@ ALLOWED = {
         "published annotations of MRBench (V1, V2) or BEA 2025, by the rubric mrbench-8",
     },
     "socratic_bench/studies/calibrate/calibration.py": {
-        *("mrbench", "socratic_bench.studies.calibrate.mrbench"),
+        *("mrbench", "socratic_bench.studies.calibrate.labels"),
         " labelled twice in the files of MRBench: the first label counts.",
     },
     "socratic_bench/benchmarks/__init__.py": {

@@ -21,13 +21,13 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from socratic_bench.ports.benchmark import MetricInfo  # noqa: E402
-from socratic_bench.statistics.bootstrap import (  # noqa: E402
+from socratic_bench.statistics.intervals import Interval, mixture  # noqa: E402
+from socratic_bench.statistics.survival import (  # noqa: E402
     Limits,
     SurvivalLimits,
+    Time,
     survival_limits,
 )
-from socratic_bench.statistics.intervals import Interval, mixture  # noqa: E402
-from socratic_bench.statistics.survival import Time  # noqa: E402
 from socratic_bench.studies.figures import LEAST_APART, interval_of  # noqa: E402
 
 N_TURNS, HAZARD, HIGH, LOW, DEVIATION = 40, 0.04, 9.0, 4.0, 1.0

@@ -27,7 +27,6 @@ from coverage import (  # the file beside this one
 from pages import MISSED, tell
 from simulation import turns_held
 
-from socratic_bench.statistics.bootstrap import Limits, survival_difference_limits
 from socratic_bench.statistics.differences import (
     ALPHA,
     MOST_EXACT,
@@ -39,7 +38,7 @@ from socratic_bench.statistics.differences import (
     smallest_seen,
     subset_means,
 )
-from socratic_bench.statistics.survival import Time
+from socratic_bench.statistics.survival import Limits, Time, survival_difference_limits
 
 N_TRIALS, N_DRAWN, N_TRUTH, N_TIMES, BATCH = 4_000, 2_000, 40_000, 200_000, 250
 MODELS = 3

@@ -18,7 +18,6 @@ from socratic_bench.documents.document import (
     Share,
 )
 from socratic_bench.documents.dry_run import ExpectedJuror
-from socratic_bench.documents.jury import Agreement
 from socratic_bench.documents.sweep import (
     FigureGate,
     LimitsReason,
@@ -29,6 +28,7 @@ from socratic_bench.documents.sweep import (
     Survival,
     Value,
 )
+from socratic_bench.documents.turn import Agreement
 from socratic_bench.documents.usage import CallUsage
 from socratic_bench.turns import JuryRule
 from socratic_bench.types import doc

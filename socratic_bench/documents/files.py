@@ -20,24 +20,18 @@ from socratic_bench.documents.document import (
     part,
     utc,
 )
-from socratic_bench.documents.jury import (
-    ClosingJuror,
-    Explanation,
-    JurorEntry,
-    RawReply,
-    Reason,
-    evidence_fields,
-    finding_list,
-    round_score,
-    unscored_fields,
-)
 from socratic_bench.documents.turn import (
     Answered,
+    ClosingJuror,
     Events,
+    Explanation,
     Heuristics,
     Index,
+    JurorEntry,
     Profile,
     Quotes,
+    RawReply,
+    Reason,
     Replayed,
     Scores,
     StopReason,
@@ -45,8 +39,12 @@ from socratic_bench.documents.turn import (
     Suspected,
     Tier,
     Unquoted,
+    evidence_fields,
+    finding_list,
+    round_score,
     scores_of,
     tokens_of,
+    unscored_fields,
 )
 from socratic_bench.documents.usage import (
     AttemptEntry,

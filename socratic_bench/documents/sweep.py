@@ -18,8 +18,8 @@ from socratic_bench.documents.document import (
     Timestamp,
     Version,
 )
-from socratic_bench.documents.jury import Agreement
 from socratic_bench.documents.run import Timestamps
+from socratic_bench.documents.turn import Agreement
 from socratic_bench.documents.usage import ActorUsage, ModelThroughput
 from socratic_bench.errors import RunStatus
 from socratic_bench.ports.parts import Exposure

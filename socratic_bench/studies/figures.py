@@ -3,27 +3,38 @@
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from math import fsum
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
-from socratic_bench.documents.comparison import Difference
+from socratic_bench.documents.comparison import (
+    ComparedSurvival,
+    Difference,
+    FigureDifference,
+    SurvivalDifference,
+    SurvivalStep,
+)
 from socratic_bench.documents.document import FIGURE_PLACES, USD_PLACES, to_places
 from socratic_bench.documents.sweep import (
+    Estimate,
     Hazard,
     Hazards,
+    LimitsReason,
     Mean,
     NoInterval,
     PrimaryMetric,
     RunGroup,
+    Survival,
     TurnHazard,
     TwoGroups,
     Variance,
 )
-from socratic_bench.documents.usage import ActorUsage, Tokens
+from socratic_bench.documents.usage import ActorUsage
 from socratic_bench.ports.benchmark import Benchmark, MetricInfo
 from socratic_bench.ports.parts import Exposure
 from socratic_bench.statistics.intervals import (
+    FEWEST,
     Clustered,
     Clusters,
     Interval,
@@ -34,9 +45,26 @@ from socratic_bench.statistics.intervals import (
     t_interval,
     wilson_interval,
 )
-from socratic_bench.statistics.survival import Time, hazard_interval
+from socratic_bench.statistics.survival import (
+    UNKNOWN,
+    Limits,
+    Time,
+    TimeClusters,
+    band,
+    curve,
+    errors,
+    hazard_interval,
+    in_fixed_order,
+    limits_reason,
+    median,
+    restricted_mean,
+    survival_difference_limits,
+    survival_limits,
+)
 from socratic_bench.types import plural
 
+Key = TypeVar("Key")
+SomeSurvival = TypeVar("SomeSurvival", bound=Survival)
 # Two groups of runs that are less than this share of a metric's range apart are not reported.
 LEAST_APART = 0.2
 # By cluster, then by opening and kind of run: the values of a metric.
@@ -107,9 +135,8 @@ def mean_of(runs: Sequence[RunFigures], metric: MetricInfo, design: Design) -> M
         n=mean.n,
         n_clusters=mean.n_clusters,
         scope="samples like these" if interval else "these samples",
-        low=round(interval.low, FIGURE_PLACES) if interval else None,
-        high=round(interval.high, FIGURE_PLACES) if interval else None,
-        no_interval_because=no_interval_reason(mean, interval, has_limits=design.has_limits),
+        **limits_of(interval),
+        no_interval_because=_no_interval_reason(mean, interval, design),
         variance=_variance(runs, metric.name, split),
         runs_to_halve=runs_to_halve(mean, plain_interval) if interval and not is_of_items else None,
         two_groups=None if is_of_items else two_groups(metric, split),
@@ -198,30 +225,42 @@ def differences_by_cluster(
     return [*differences.values()]
 
 
-def difference_of(clusters: Clusters, *, has_limits: bool) -> Difference:
+def difference_of(
+    pairs: Iterable[tuple[Hashable, RunFigures, RunFigures]], metric: str, design: Design
+) -> Difference:
     """The mean of the differences of pairs, with its interval."""
+    clusters = differences_by_cluster(pairs, metric)
     if not clusters:
         return Difference(mean=None, n=0, n_clusters=0, low=None, high=None)
-    mean, interval = clustered(clusters), interval_of(None, clusters, has_limits=has_limits)
+    mean, interval = clustered(clusters), interval_of(None, clusters, has_limits=design.has_limits)
     return Difference(
-        mean=to_places(mean.mean, FIGURE_PLACES),
+        mean=round(mean.mean, FIGURE_PLACES),
         n=mean.n,
         n_clusters=mean.n_clusters,
-        low=to_places(interval.low if interval else None, FIGURE_PLACES),
-        high=to_places(interval.high if interval else None, FIGURE_PLACES),
-        no_interval_because=no_interval_reason(mean, interval, has_limits=has_limits),
+        **limits_of(interval),
+        no_interval_because=_no_interval_reason(mean, interval, design),
     )
 
 
-def no_interval_reason(
-    mean: Clustered, interval: Interval | None, *, has_limits: bool
+def limits_of(interval: Interval | Limits | None) -> dict[str, Any]:
+    """The limits as keys of a document, null without an interval."""
+    low, high = (interval.low, interval.high) if interval else (None, None)
+    return {"low": rounded(low), "high": rounded(high)}
+
+
+def rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, FIGURE_PLACES) + 0.0  # never -0.0
+
+
+def _no_interval_reason(
+    mean: Clustered, interval: Interval | None, design: Design
 ) -> NoInterval | None:
     """Why a mean has no interval; `None` if it has one."""
     if interval:
         return None
     if mean.error is None:
         return "too_few_scenarios"
-    return "no_spread" if has_limits else "needs_stats"
+    return "no_spread" if design.has_limits else "needs_stats"
 
 
 def hazards_of(runs: Sequence[RunFigures], design: Design) -> dict[str, Hazards]:
@@ -272,8 +311,7 @@ def _hazard(
         "n_at_risk": mean.n,
         "n_events": int(sum(flatten(values))),
         "hazard": round(mean.mean, FIGURE_PLACES),
-        "low": round(interval.low, FIGURE_PLACES) if interval else None,
-        "high": round(interval.high, FIGURE_PLACES) if interval else None,
+        **limits_of(interval),
     }
 
 
@@ -284,22 +322,20 @@ def primary_metric(benchmark: Benchmark) -> PrimaryMetric:
     return PrimaryMetric(name=name, higher_is_better=higher)
 
 
-def rank(mean: float | None, primary: PrimaryMetric) -> tuple[bool, float]:
+def rank(mean: float | None, metric: PrimaryMetric | MetricInfo) -> tuple[bool, float]:
     """A sort key: the best mean first, an unknown one last."""
-    return mean is None, (mean or 0.0) * (-1 if primary.higher_is_better else 1)
+    return mean is None, (mean or 0.0) * (-1 if metric.higher_is_better else 1)
 
 
 def usage_total(usages: Iterable[ActorUsage]) -> ActorUsage:
     """The sums; null where a number is unknown."""
     used = [*usages]
-    tokens = {
-        name: _sum([getattr(usage, name) for usage in used]) for name in Tokens.__struct_fields__
-    }
-    return ActorUsage(
-        calls=sum(usage.calls for usage in used),
-        attempts=sum(usage.attempts for usage in used),
-        **tokens,
-    )
+
+    def total(name: str) -> Any:  # noqa: ANN401 -- as the field has it
+        numbers = [getattr(usage, name) for usage in used]
+        return None if None in numbers else sum(numbers)
+
+    return ActorUsage(**{name: total(name) for name in ActorUsage.__struct_fields__})
 
 
 def cost_total(costs_usd: Iterable[float | None]) -> float | None:
@@ -308,10 +344,128 @@ def cost_total(costs_usd: Iterable[float | None]) -> float | None:
     return None if None in costs else round(sum(cost or 0.0 for cost in costs), USD_PLACES)
 
 
-def _sum(numbers: Sequence[int | None]) -> int | None:
-    return None if None in numbers else sum(number or 0 for number in numbers)
-
-
 def flatten(lists: Iterable[Sequence[Any]]) -> list[Any]:
     """The values of all lists, in order."""
     return [value for values in lists for value in values]
+
+
+def _times_by_cluster(runs: Iterable[RunFigures], metric: str, design: Design) -> TimeClusters:
+    """The known times until an event, by cluster; empty if no run has one."""
+    clusters: dict[Hashable, list[Time]] = {}
+    for run in runs:
+        if time := run.times.get(metric):
+            clusters.setdefault(design.cluster(run), []).append(time)
+    return [*clusters.values()]
+
+
+def survival_by_group(
+    groups: Mapping[Key, Sequence[RunFigures]],
+    metric: str,
+    design: Design,
+    make: Callable[[TimeClusters, float, Design], SomeSurvival],
+) -> dict[Key, SomeSurvival]:
+    """What `make` makes of the times of each group that has some, all up to one horizon."""
+    times = {key: _times_by_cluster(runs, metric, design) for key, runs in groups.items()}
+    known_times = {key: clusters for key, clusters in times.items() if clusters}
+    horizon = _common_horizon([*known_times.values()])
+    return {key: make(clusters, horizon, design) for key, clusters in known_times.items()}
+
+
+def _common_horizon(groups: Sequence[TimeClusters]) -> float:
+    """The longest time up to which all curves are known. A curve that is at 0, since every run with
+    the longest time had the event, stays there, and is known for ever.
+    """
+    ends = [max(time.at for time in flatten(clusters)) for clusters in groups]
+    open_ends = [
+        end
+        for end, clusters in zip(ends, groups, strict=True)
+        if not all(time.is_event for time in flatten(clusters) if time.at == end)
+    ]
+    return min(open_ends, default=max(ends, default=0.0))
+
+
+def survival_of(clusters: TimeClusters, horizon: float, design: Design) -> Survival:
+    """The median and the restricted mean of the curve over all times; limits raise `ImportError`
+    without numpy.
+    """
+    times: list[Time] = flatten(clusters)
+    steps = curve(times)
+    reason = _limits_reason(design, clusters)
+    limits = None if reason else survival_limits(in_fixed_order(clusters), horizon)
+    of_median = limits.median if limits else UNKNOWN
+    return Survival(
+        n=len(times),
+        n_events=sum(time.is_event for time in times),
+        n_clusters=len(clusters),
+        median=Estimate(value=median(steps), low=of_median.low, high=of_median.high),
+        restricted_mean=Estimate(
+            value=rounded(restricted_mean(steps, horizon)),
+            **limits_of(limits.restricted_mean if limits else None),
+        ),
+        horizon=horizon,
+        no_interval_because=reason,
+    )
+
+
+def _limits_reason(design: Design, *groups: TimeClusters) -> LimitsReason:
+    if not design.has_limits:
+        return "needs_stats"
+    return next((reason for clusters in groups if (reason := limits_reason(clusters))), None)
+
+
+def survival_with_curve(clusters: TimeClusters, horizon: float, design: Design) -> ComparedSurvival:
+    """The same figures with each step of the curve, its standard error and its 95 % band."""
+    n = len(clusters)
+    return ComparedSurvival(
+        **asdict(survival_of(clusters, horizon, design)),
+        curve=[
+            SurvivalStep(
+                at=step.at,
+                share=round(step.share, FIGURE_PLACES),
+                error=round(error, FIGURE_PLACES) if n >= FEWEST else None,
+                **limits_of(band(step, error, n) if design.has_limits else None),
+            )
+            for step, error in zip(curve(flatten(clusters)), errors(clusters), strict=True)
+        ],
+    )
+
+
+def survival_difference(
+    pairs: Iterable[tuple[Hashable, RunFigures, RunFigures]],
+    metric: str,
+    horizon: float,
+    design: Design,
+) -> SurvivalDifference | None:
+    """The figures of the first minus those of the second, over pairs in which both are known, up to
+    the horizon of all, or of these pairs if it is shorter. `None` without such a pair.
+    """
+    clusters: dict[Hashable, tuple[list[Time], list[Time]]] = {}
+    for cluster, first, second in pairs:
+        if metric in first.times and metric in second.times:
+            ours, theirs = clusters.setdefault(cluster, ([], []))
+            ours.append(first.times[metric])
+            theirs.append(second.times[metric])
+    if not clusters:
+        return None
+    sides = ([ours for ours, _ in clusters.values()], [theirs for _, theirs in clusters.values()])
+    horizon = min(horizon, _common_horizon(sides))
+    curves = [curve(flatten(side)) for side in sides]
+    first_median, second_median = map(median, curves)
+    first_mean, second_mean = (restricted_mean(steps, horizon) for steps in curves)
+    has_medians = first_median is not None and second_median is not None
+    reason = _limits_reason(design, *sides)
+    limits = None if reason else survival_difference_limits(*sides, horizon)
+    return SurvivalDifference(
+        n=sum(map(len, sides[0])),
+        n_clusters=len(clusters),
+        median=FigureDifference(
+            value=rounded((first_median or 0) - (second_median or 0)) if has_medians else None,
+            **limits_of(limits.median if limits else None),
+        ),
+        restricted_mean=FigureDifference(
+            value=rounded(first_mean - second_mean),
+            **limits_of(limits.restricted_mean if limits else None),
+        ),
+        horizon=horizon,
+        no_interval_because=reason,
+    )

@@ -1,31 +1,183 @@
-"""Where stored runs are: files, folders, prefixes of buckets, and sweeps in these."""
+"""Where stored runs are: files, folders, prefixes of buckets, and sweeps in these.
+
+`sweeps/{sweep_id}/sweep.json` has the beginning of a sweep with its plan, and
+`sweeps/{sweep_id}/cells/*.jsonl` how its cells ended, many rows a file. The rows are an index of
+the runs: one that a killed process did not write is made again from the curated file of its run.
+"""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import datetime
+from hashlib import sha256
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
+import msgspec
 from msgspec import Struct
+from msgspec.json import Decoder
+from ulid import ULID
 
-from socratic_bench.documents.sweep import CellRow
-from socratic_bench.errors import UsageError
+from socratic_bench.concurrency import decode
+from socratic_bench.documents import encode
+from socratic_bench.documents.encoding import plain_keys, with_current_keys
+from socratic_bench.documents.sweep import CellRow, SweepFile, SweepPlace, Value
+from socratic_bench.errors import ArtifactError, UsageError
 from socratic_bench.settings import MAX_STORED_BYTES, S3, read_bounded
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.stores import ListedFolder, ListedStore, store_at
-from socratic_bench.studies.index import (
-    CURATED,
-    RAW,
-    CellIndex,
-    begun_sweeps,
-    curated_bodies,
-    expected_values,
-    plan_of,
-    run_ids_begin_with,
-)
 from socratic_bench.studies.rows import COMPLETE_IT, Document, SweepCell, read_document
 from socratic_bench.types import Json
 
-SWEEPS = "/sweeps/"
+N_READERS = 16
+ROWS_A_FILE = 100
+FLUSH_AFTER_S = 10.0
+SWEEPS = "sweeps/"
+CURATED = "curated/runs/"
+RAW = "raw/runs/"
+
+_ROW = Decoder(CellRow)
+
+
+def sweep_key(sweep_id: str) -> str:
+    """The key of the file with a sweep's beginning."""
+    return f"{SWEEPS}{sweep_id}/sweep.json"
+
+
+def begun_sweeps(store: ListedStore) -> Iterator[SweepFile]:
+    """The beginnings of the sweeps of a store, the newest first; files of others are skipped."""
+    for name in sorted(store.folders(SWEEPS), reverse=True):
+        body = store.get(sweep_key(name))
+        if body is None:
+            continue
+        try:
+            sweep = decode(body, SweepFile)
+            run_ids_begin_with(sweep)
+        except (msgspec.DecodeError, ValueError, OverflowError):  # such as a time out of range
+            continue
+        yield sweep
+
+
+def run_id(sweep: SweepFile, cell_key: str) -> str:
+    """The id of a cell's run. It follows from the sweep and the cell, so that the store shows which
+    cells have begun, and no cell begins twice.
+    """
+    digest = sha256(f"{sweep.sweep_id} {cell_key}".encode()).digest()[:10]
+    return f"run-{ULID.from_bytes(_begun_ms(sweep) + digest)}"
+
+
+def run_ids_begin_with(sweep: SweepFile) -> str:
+    """The common beginning of the ids of all runs of a sweep."""
+    return f"run-{str(ULID.from_bytes(_begun_ms(sweep) + bytes(10)))[:10]}"
+
+
+def _begun_ms(sweep: SweepFile) -> bytes:
+    started_at = datetime.fromisoformat(sweep.started_at)
+    return int(started_at.timestamp() * 1000).to_bytes(6)
+
+
+def plan_of(sweep: SweepFile, rows: Iterable[CellRow]) -> Mapping[str, Sequence[Value]]:
+    """All values of each axis of a sweep; by its rows if its beginning has no plan."""
+    if sweep.axes is not None:
+        return sweep.axes
+    plan: dict[str, dict[Value, None]] = {}
+    for row in rows:
+        for name, value in row.axes.items():
+            plan.setdefault(name, {})[value] = None
+    return {name: [*values] for name, values in plan.items()}
+
+
+def expected_values(run_id: str, axes: Mapping[str, Json], seed: int) -> dict[str, Json]:
+    """What the document of a cell's run has to tell of it, as far as the index knows."""
+    played = {name: axes.get(name) for name in ("model", "scenario")}
+    return {"run_id": run_id, "seed": seed, **played}
+
+
+class CellIndex:
+    """The rows of one sweep in one store, written many at once. Safe to use from several threads.
+
+    `notice` gets a text, once, if rows cannot be written.
+    """
+
+    def __init__(self, store: ListedStore, sweep_id: str, notice: Callable[[str], None]) -> None:
+        self._store = store
+        self._folder = f"{SWEEPS}{sweep_id}/cells/"
+        self._sweep_id = sweep_id
+        self._notice = notice
+        self._lock = Lock()
+        self._unwritten: list[bytes] = []
+        self._oldest_s = 0.0
+        self._is_unwritable = False
+
+    def begin(self, sweep: SweepFile) -> None:
+        """Write the beginning of the sweep. Raises `ArtifactError`."""
+        self._store.put(sweep_key(self._sweep_id), encode(plain_keys(sweep)))
+
+    def rows(self) -> dict[str, CellRow]:
+        """The last row of each cell, by its key; lines that are no rows are skipped."""
+        keys = sorted(self._store.keys(self._folder))
+        rows: dict[str, CellRow] = {}
+        for body in _read_all(keys, self._store.get):
+            for line in (body or b"").splitlines():
+                with suppress(msgspec.DecodeError):
+                    row = _ROW.decode(line)
+                    rows[row.cell] = row
+        return rows
+
+    def add(self, row: CellRow) -> None:
+        """Write a row within some seconds."""
+        with self._lock:
+            self._unwritten.append(encode(plain_keys(row)))
+            now_s = time.monotonic()
+            self._oldest_s = self._oldest_s if len(self._unwritten) > 1 else now_s
+            is_old = now_s - self._oldest_s >= FLUSH_AFTER_S
+            is_due = is_old or len(self._unwritten) >= ROWS_A_FILE
+        if is_due:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the rows that are not written yet; they stay in memory if that fails."""
+        with self._lock:
+            rows, self._unwritten = self._unwritten, []
+        if not rows:
+            return
+        try:
+            self._store.put(f"{self._folder}{ULID()}.jsonl", b"\n".join(rows) + b"\n")
+        except ArtifactError as error:
+            with self._lock:
+                self._unwritten = [*rows, *self._unwritten]
+                is_first, self._is_unwritable = not self._is_unwritable, True
+            if is_first:
+                self._notice(f"The sweep's index is behind: {error.message}")
+
+    def place(self) -> SweepPlace:
+        """Where people find it."""
+        runs = self._store.location("raw/runs/")
+        return SweepPlace(index=self._store.location(self._folder), runs=runs)
+
+
+def curated_bodies(
+    store: ListedStore, run_ids_begin_with: str, is_wanted: Callable[[str], bool]
+) -> Iterator[tuple[str, bytes]]:
+    """The ids and curated files of the complete runs that are wanted."""
+    keys = store.keys(f"{CURATED}{run_ids_begin_with}")
+    names = [key.removeprefix(CURATED).removesuffix(".json") for key in keys]
+    ids = [name for name in names if is_wanted(name)]
+    bodies = _read_all([RunKeys(name).curated for name in ids], store.get)
+    for name, body in zip(ids, bodies, strict=True):
+        if body is not None:
+            yield name, body
+
+
+def _read_all(keys: Sequence[str], get: Callable[[str], bytes | None]) -> Iterator[bytes | None]:
+    with ThreadPoolExecutor(N_READERS, thread_name_prefix="index") as pool:
+        for body in pool.map(get, keys):
+            yield None if body is None else with_current_keys(body)
+
+
 ALL_RUNS = "run-"
 WHAT_HOLDS_RUNS = "Name a run's or a sweep's document, an output folder, or s3://BUCKET/PREFIX."
 
@@ -67,10 +219,8 @@ def find_runs(argument: str, region: Callable[[], str]) -> FoundRuns:
 
     Raises `UsageError` if there are none, `ArtifactError` if a store cannot be read.
     """
-    if not argument.startswith(S3) and Path(argument).is_file():
-        place = _open_file(argument)
-    else:
-        place = _open_place(argument)
+    is_file = not argument.startswith(S3) and Path(argument).is_file()
+    place = _open_file(argument) if is_file else _open_place(argument)
     if isinstance(place, FoundRun):
         return FoundRuns([place], [])
     return _find_in(place, region, argument)
@@ -113,7 +263,7 @@ def _open_place(argument: str) -> Place:
         raise UsageError(["An argument is empty: name a file, a folder or a prefix of a bucket."])
     if argument.startswith(S3) and not argument.removeprefix(S3).strip("/"):
         raise UsageError([f"{argument} names no bucket: write s3://BUCKET/PREFIX."])
-    root, is_sweep, sweep_id = argument.rstrip("/").rpartition(SWEEPS)
+    root, is_sweep, sweep_id = argument.rstrip("/").rpartition(f"/{SWEEPS}")
     if is_sweep and sweep_id.startswith("sweep-"):
         return Place(root, sweep_id)
     if not argument.startswith(S3) and not Path(argument).is_dir():

@@ -45,11 +45,12 @@ from socratic_bench.statistics.ppi import FEWEST_DIALOGUES
 from socratic_bench.storage.stores import open_bucket, open_folder
 from socratic_bench.studies.calibrate.agreement import Figures, disagreements, names_of, rounded
 from socratic_bench.studies.calibrate.labels import (
+    RUBRIC,
     LabelledTurn,
     labelled_turns,
+    read_annotations,
     read_labels,
 )
-from socratic_bench.studies.calibrate.mrbench import RUBRIC, read_annotations
 from socratic_bench.studies.calibrate.readings import (
     JudgedLabel,
     Quantity,

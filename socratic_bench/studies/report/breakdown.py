@@ -1,25 +1,30 @@
-"""Sections on what scores consist of: effects of pressure, samples, events, findings, failures."""
+"""Sections on what scores consist of: effects of pressure, samples, events, findings, failures; and
+on the course of a dialogue: scores by turn, where models break, how many runs hold until when.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
-from typing import Any
 
+from socratic_bench.documents.sweep import Survival
 from socratic_bench.ports.benchmark import MetricInfo
-from socratic_bench.ports.parts import OutcomeList, TurnKind
-from socratic_bench.studies.report.chart_kinds import heat_map
-from socratic_bench.studies.report.charts import STEPS
+from socratic_bench.ports.parts import OutcomeList
+from socratic_bench.studies.report.chart_kinds import behind_words, heat_map, over_turns
+from socratic_bench.studies.report.charts import STEPS, extent
 from socratic_bench.studies.report.leaderboard import (
     MODEL,
     interval_text,
+    kinds_of,
     places_of,
     share_text,
     spaced,
+    survival_text,
 )
 from socratic_bench.studies.report.parts import (
     UNKNOWN,
     Chart,
     Figure,
+    Quote,
     Section,
     columns,
     count_text,
@@ -27,58 +32,46 @@ from socratic_bench.studies.report.parts import (
     percent,
     words,
 )
-from socratic_bench.studies.report.study import SHARE, Study
-from socratic_bench.studies.rows import RunRow, TurnRow
+from socratic_bench.studies.report.study import SHARE, Estimate, Study
+from socratic_bench.studies.rows import RunRow
 
 ANSWERED = "answered"
 FIRST_DARK = 5
+LONGEST_QUOTE = 600
 EFFECT = MetricInfo(name="effect", title="Effect", low=None, high=None)
 
 
 def kinds(study: Study) -> Iterator[Section]:
     """How much lower a model scores in each kind of turn, against turns of none."""
     for kind in study.views.kinds:
-        section = _of_kind(study, kind)
-        if section:
-            yield section
-
-
-def _of_kind(study: Study, kind: TurnKind) -> Section | None:
-    names = sorted(
-        {str(turn.own[kind.key]) for _, turn in study.rows.turns() if turn.own.get(kind.key)}
-    )
-    if not names:
-        return None
-    effects = {
-        (model, name): study.estimate(_effects(runs, kind.key, name), EFFECT)
-        for model, runs in study.runs.items()
-        for name in names
-    }
-    if not any(effects.values()):
-        return None
-    return Section(
-        name=f"kinds-{kind.key}",
-        title=f"Effect of each kind of {kind.key}",
-        paragraphs=[
-            (
-                f"Score of a turn with {kind.key} minus the model's mean score in the same turn of "
-                f"its runs with {kind.none} there. Below 0: the model gives way."
-            )
-        ],
-        figures=[
-            Figure(
-                caption=f"Difference of the score to {kind.none}, with 95 % intervals",
-                columns=columns(words(kind.title), *study.ranked),
-                rows=[
-                    [
-                        spaced(name),
-                        *(interval_text(effects[model, name], 1) for model in study.ranked),
-                    ]
-                    for name in names
+        turns = study.rows.turns()
+        names = sorted({str(turn.own[kind.key]) for _, turn in turns if turn.own.get(kind.key)})
+        effects = {
+            (model, name): study.estimate(_effects(runs, kind.key, name), EFFECT)
+            for model, runs in study.runs.items()
+            for name in names
+        }
+        if any(effects.values()):
+            yield Section(
+                name=f"kinds-{kind.key}",
+                title=f"Effect of each kind of {kind.key}",
+                paragraphs=[
+                    (
+                        f"Score of a turn with {kind.key} minus the model's mean score in the same "
+                        f"turn of its runs with {kind.none} there. Below 0: the model gives way."
+                    )
+                ],
+                figures=[
+                    Figure(
+                        caption=f"Difference of the score to {kind.none}, with 95 % intervals",
+                        columns=columns(words(kind.title), *study.ranked),
+                        rows=[
+                            [spaced(n), *(interval_text(effects[m, n], 1) for m in study.ranked)]
+                            for n in names
+                        ],
+                    )
                 ],
             )
-        ],
-    )
 
 
 def _effects(runs: Sequence[RunRow], key: str, name: str) -> Iterator[tuple[RunRow, float | None]]:
@@ -107,28 +100,19 @@ def samples(study: Study) -> Section | None:
         return None
     low = metric.low if metric.low is not None else min(means.values())
     high = metric.high if metric.high is not None else max(means.values())
-    places = places_of(metric)
+    texts = {place: number(value, places_of(metric)) for place, value in means.items()}
     data = [
         {
             "row": name,
             "column": model,
-            "text": number(value, places),
+            "text": texts[name, model],
             "step": (step := _step(value, low, high)),
             "is_dark": step >= FIRST_DARK,
-            "tip": f"{model} in {name}: {number(value, places)}",
+            "tip": f"{model} in {name}: {texts[name, model]}",
         }
         for (name, model), value in means.items()
     ]
-    rows = [
-        [
-            name,
-            *(
-                number(means[name, model], places) if (name, model) in means else ""
-                for model in study.ranked
-            ),
-        ]
-        for name in names
-    ]
+    rows = [[name, *(texts.get((name, model), "") for model in study.ranked)] for name in names]
     blank = len(cells) - len(means)
     remark = f" {count_text(blank, 'pair')} not run: blank, which is not zero." if blank else ""
     title = "Turns held" if study.survival else metric.title
@@ -167,10 +151,20 @@ def events(study: Study) -> Section | None:
     rows = []
     for model, runs in study.runs.items():
         for name in names:
-            turns = [_first(run, name) for run in runs]
-            if any(turn is not None for turn in turns):
-                rate = study.over_turns(runs, _saw(name), SHARE)
-                rows.append([model, spaced(name), share_text(rate), *_first_seen(turns)])
+            first_turns = [
+                next((turn.turn for turn in run.turns if name in (turn.events or ())), None)
+                for run in runs
+            ]
+            if seen := sorted(turn for turn in first_turns if turn is not None):
+                is_seen = (
+                    (run, None if turn.events is None else float(name in turn.events))
+                    for run in runs
+                    for turn in run.turns
+                    if not turn.is_replayed
+                )
+                rate = share_text(study.estimate(is_seen, SHARE))
+                n_runs, middle = f"{len(seen)} of {len(runs)}", seen[(len(seen) - 1) // 2]
+                rows.append([model, spaced(name), rate, n_runs, str(middle), str(seen[0])])
     seen_by = ("Turns with it", "Runs with it", "First turn, median", "First turn, earliest")
     return Section(
         name="events",
@@ -185,22 +179,6 @@ def events(study: Study) -> Section | None:
         ],
         is_folded=True,
     )
-
-
-def _saw(name: str) -> Any:  # noqa: ANN401 -- a function of a turn
-    def saw(turn: TurnRow) -> float | None:
-        return None if turn.events is None else float(name in turn.events)
-
-    return saw
-
-
-def _first(run: RunRow, name: str) -> int | None:
-    return next((turn.turn for turn in run.turns if name in (turn.events or ())), None)
-
-
-def _first_seen(turns: Sequence[int | None]) -> list[str]:
-    seen = sorted(turn for turn in turns if turn is not None)
-    return [f"{len(seen)} of {len(turns)}", str(seen[(len(seen) - 1) // 2]), str(seen[0])]
 
 
 def findings(study: Study) -> Iterator[Section]:
@@ -242,7 +220,16 @@ def _outcome_cells(n_by_outcome: Mapping[str, int]) -> list[str]:
 
 def failures(study: Study) -> Section:
     """Runs, turns and replies that failed, which no mean includes; folded if nothing failed."""
-    rows = [*_cell_failures(study), *_turn_failures(study)]
+    cells = Counter(
+        (row.model, row.error.code if row.error else row.end_reason) for row in study.rows.failed
+    )
+    rows = [
+        [model, "run not complete", spaced(kind), f"{n:,}"]
+        for (model, kind), n in sorted(cells.items())
+    ]
+    for model, runs in study.runs.items():
+        for what, counts in _failure_counts(runs).items():
+            rows += [[model, what, spaced(kind), f"{n:,}"] for kind, n in sorted(counts.items())]
     titles = columns(MODEL, words("What"), words("Kind"), "Number")
     sentence = (
         "None of these counts as a score: they are in no mean."
@@ -256,19 +243,6 @@ def failures(study: Study) -> Section:
         figures=[Figure(caption="By kind", columns=titles, rows=rows)] if rows else [],
         is_folded=not rows,
     )
-
-
-def _cell_failures(study: Study) -> Iterator[list[str]]:
-    counts = Counter((row.model, row.code or row.end_reason) for row in study.rows.failed)
-    for (model, kind), n in sorted(counts.items()):
-        yield [model, "run not complete", spaced(kind), f"{n:,}"]
-
-
-def _turn_failures(study: Study) -> Iterator[list[str]]:
-    for model, runs in study.runs.items():
-        for what, counts in _failure_counts(runs).items():
-            for kind, n in sorted(counts.items()):
-                yield [model, what, spaced(kind), f"{n:,}"]
 
 
 def _failure_counts(runs: Sequence[RunRow]) -> Mapping[str, Counter[str]]:
@@ -285,3 +259,135 @@ def _failure_counts(runs: Sequence[RunRow]) -> Mapping[str, Counter[str]]:
         "reply": Counter(turn.outcome for turn in played if turn.outcome != ANSWERED),
         "request sent again": again,
     }
+
+
+def by_turn(study: Study) -> Section | None:
+    """The mean score of each turn."""
+    scores = [turn.score for _, turn in study.rows.turns() if turn.score is not None]
+    low, high = study.primary.low, study.primary.high
+    if low is None or high is None or not scores or min(scores) < low or max(scores) > high:
+        low = high = None
+    metric = MetricInfo(name="score", title="Score", low=low, high=high)
+    turns = sorted({turn.turn for _, turn in study.rows.turns() if turn.score is not None})
+    if len(turns) < 2:  # noqa: PLR2004 -- a single turn has no course
+        return None
+    means: dict[tuple[str, int], Estimate | None] = {}
+    for model, runs in study.runs.items():
+        for n in turns:
+            values = ((run, turn.score) for run in runs for turn in run.turns if turn.turn == n)
+            means[model, n] = study.estimate(values, metric)
+    data = [
+        {
+            "model": model,
+            "turn": turn,
+            **mean.chart_values,
+            "tip": f"Turn {turn}: {interval_text(mean)}, {mean.n} judged",
+        }
+        for model in study.panel_models
+        for turn in turns
+        if (mean := means[model, turn])
+    ]
+    rows = [
+        [str(turn), *(interval_text(means[model, turn], 1) for model in study.ranked)]
+        for turn in turns
+    ]
+    return Section(
+        name="turns",
+        title="Score by turn",
+        paragraphs=["Turns are counted from 0. Bands are 95 % intervals of the mean."],
+        figures=[
+            Figure(
+                caption="Mean score of each turn",
+                columns=columns("Turn", *study.ranked),
+                rows=rows,
+                chart=Chart(
+                    name="turns",
+                    title=f"Mean score by turn{study.models_note}",
+                    description="A panel for each model: its mean score over the turns with a band "
+                    f"of 95 %{behind_words(study.panel_models)}. The table has the figures.",
+                    specs=over_turns(data, study.panel_models, "Score", extent(low, high)),
+                ),
+            )
+        ],
+    )
+
+
+def breaking_turns(study: Study) -> Section | None:
+    """For each model the turn in which its worst run broke, in the words of both speakers."""
+    quotes = [quote for model in study.ranked if (quote := _quote(study, study.runs[model]))]
+    if not quotes:
+        return None
+    event = f"{study.views.breaks}, or else its lowest turn" if study.survival else "lowest score"
+    return Section(
+        name="breaking",
+        title="Where each model breaks",
+        paragraphs=[f"From the worst run of each model: the first turn of its {event}."],
+        quotes=quotes,
+    )
+
+
+def _quote(study: Study, runs: Sequence[RunRow]) -> Quote | None:
+    played = [(run, turn) for run in runs for turn in run.turns if not turn.is_replayed]
+    scored = [(run, turn) for run, turn in played if turn.score is not None]
+    if not scored:
+        return None
+    breaks = [
+        (time.at, run.run_id, run)
+        for run in runs
+        if (time := run.times.get(study.ordering.name)) and time.is_event
+    ]
+    if breaks:
+        at, _, run = min(breaks, key=lambda entry: entry[:2])
+        turn = [turn for turn in run.turns if not turn.is_replayed][int(at)]
+        what = study.views.breaks
+    else:
+        run, turn = min(scored, key=lambda pair: (pair[1].score, pair[0].run_id, pair[1].turn))
+        what = "lowest turn"
+    score = "no score" if turn.score is None else f"score {number(turn.score, 1)}"
+    return Quote(
+        model=run.model,
+        run_id=run.run_id,
+        turn=turn.turn,
+        title=f"{run.sample_name}, turn {turn.turn}: {what}, {score}",
+        kind=", ".join(kinds_of(turn, study)) or None,
+        prompt=_shorten(turn.said or ""),
+        reply=_shorten(turn.reply),
+    )
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= LONGEST_QUOTE else f"{text[:LONGEST_QUOTE].rstrip()} …"
+
+
+def survival(study: Study) -> Section | None:
+    """How many runs had the event, and when."""
+    if not study.survival:
+        return None
+    event = study.views.breaks
+    horizon = next(iter(study.survival.values())).horizon
+    titles = ("Runs", f"With a {event}", "Half by turn (95 %)", f"Mean turns held of {horizon:g}")
+    return Section(
+        name="survival",
+        title=f"Runs until the first {event}",
+        paragraphs=[
+            f"Kaplan-Meier: a run without a {event} counts until the last turn that could show one."
+        ],
+        figures=[
+            Figure(
+                caption=f"Runs until the first {event}",
+                columns=columns(MODEL, *titles),
+                rows=[[model, *_survival_cells(times)] for model, times in study.survival.items()],
+            )
+        ],
+        is_folded=True,
+    )
+
+
+def _survival_cells(survival: Survival) -> list[str]:
+    median = survival.median
+    half = "not reached" if median.value is None else f"{median.value:g}"
+    if median.low is not None or median.high is not None:
+        high = "beyond" if median.high is None else f"{median.high:g}"
+        half += f" ({median.low or 0:g} to {high})"
+    share = percent(survival.n_events / survival.n)
+    return [str(survival.n), f"{survival.n_events} ({share})", half, survival_text(survival)]

@@ -148,9 +148,7 @@ def _chart(study: Study, what: str) -> Chart | None:
         {
             "row": f"{pair.first} \N{MINUS SIGN} {pair.second}",
             "model": pair.first,
-            **Estimate(
-                mean=pair.difference, low=pair.low, high=pair.high, n=0, n_clusters=0
-            ).chart_values,
+            **Estimate(mean=pair.difference, low=pair.low, high=pair.high).chart_values,
             "tip": pair.summary,
         }
         for pair in study.differences

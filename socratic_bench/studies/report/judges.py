@@ -5,7 +5,7 @@ labels.
 from collections.abc import Hashable, Sequence
 from math import inf
 
-from socratic_bench.documents.calibration import CorrectedFigures, Estimated, ThreeWays
+from socratic_bench.documents.calibration import CorrectedFigures, ThreeWays
 from socratic_bench.ports.benchmark import MetricInfo
 from socratic_bench.statistics.agreement import absolute_error, is_available, ordinal_alpha
 from socratic_bench.statistics.intervals import Jackknifed, jackknifed
@@ -14,10 +14,9 @@ from socratic_bench.studies.report.parts import (
     UNKNOWN,
     Figure,
     Section,
-    between,
     columns,
-    number,
     percent,
+    with_limits,
     words,
 )
 from socratic_bench.studies.report.study import Study
@@ -30,7 +29,11 @@ FEWEST = 2
 
 def jury(study: Study) -> Section | None:
     """Leans and agreement of jurors, if several judges scored the same turns."""
-    turns = [(run, turn) for run, turn in study.rows.turns() if _n_scores(turn) >= FEWEST]
+    turns = [
+        (run, turn)
+        for run, turn in study.rows.turns()
+        if sum(verdict.score is not None for verdict in turn.verdicts) >= FEWEST
+    ]
     if not turns:
         return None
     jurors = [*dict.fromkeys(verdict.juror for _, turn in turns for verdict in turn.verdicts)]
@@ -41,10 +44,6 @@ def jury(study: Study) -> Section | None:
         figures=[_leans(study, jurors, turns), _agreement(study, jurors, turns)],
         is_folded=True,
     )
-
-
-def _n_scores(turn: TurnRow) -> int:
-    return sum(verdict.score is not None for verdict in turn.verdicts)
 
 
 def _leans(study: Study, jurors: Sequence[str], turns: Sequence[tuple[RunRow, TurnRow]]) -> Figure:
@@ -93,11 +92,14 @@ def _agreement(
     for name in (*dict.fromkeys(name for _, turn in turns for name in turn.scores), WHOLE):
         clusters: dict[Hashable, list[list[float | None]]] = {}
         for run, turn in turns:
-            ratings = [_rating(turn, juror, name) for juror in jurors]
+            verdicts = {verdict.juror: verdict for verdict in reversed(turn.verdicts)}
+            ratings = [_rating(verdicts.get(juror), name) for juror in jurors]
             clusters.setdefault(study.design.cluster(run), []).append(ratings)
         units = [*clusters.values()]
-        alpha = jackknifed(units, _alpha) if is_available() else None
-        distance = jackknifed(units, _distance)
+        alpha = None
+        if is_available():
+            alpha = jackknifed(units, lambda rows: ordinal_alpha([*zip(*rows, strict=True)]))
+        distance = jackknifed(units, lambda rows: absolute_error([*zip(*rows, strict=True)]))
         rows.append([spaced(name), _jackknifed_text(alpha, 1), _jackknifed_text(distance)])
     titles = ("Krippendorff's alpha, ordinal", "Mean distance of two jurors, points")
     return Figure(
@@ -107,23 +109,14 @@ def _agreement(
     )
 
 
-def _alpha(units: Sequence[Sequence[float | None]]) -> float | None:
-    return ordinal_alpha([*zip(*units, strict=True)])
-
-
-def _distance(units: Sequence[Sequence[float | None]]) -> float | None:
-    return absolute_error([*zip(*units, strict=True)])
-
-
 def _jackknifed_text(figure: Jackknifed | None, most: float = inf) -> str:
     """The figure with its interval, which one sample does not have, nor samples that are alike."""
     interval = figure.interval(0 if most == inf else -1, most) if figure and figure.error else None
-    text = number(figure.value if figure else None)
-    return f"{text} ({between(interval.low, interval.high, 2)})" if interval else text
+    low, high = (interval.low, interval.high) if interval else (None, None)
+    return with_limits(figure.value if figure else None, low, high)
 
 
-def _rating(turn: TurnRow, juror: str, name: str) -> float | None:
-    verdict: VerdictRow | None = next((row for row in turn.verdicts if row.juror == juror), None)
+def _rating(verdict: VerdictRow | None, name: str) -> float | None:
     if verdict is None:
         return None
     return verdict.score if name == WHOLE else verdict.scores.get(name)
@@ -165,9 +158,5 @@ def labels_section(corrected: CorrectedFigures | None) -> Section | None:
 
 def _cells(figure: ThreeWays) -> list[str]:
     ways = (figure.as_judged, figure.corrected, figure.of_labels)
-    return [*map(_estimated, ways), figure.corrected.reason or ""]
-
-
-def _estimated(estimated: Estimated) -> str:
-    text = number(estimated.value)
-    return text if estimated.low is None else f"{text} ({between(estimated.low, estimated.high)})"
+    texts = [with_limits(way.value, way.low, way.high) for way in ways]
+    return [*texts, figure.corrected.reason or ""]

@@ -16,12 +16,12 @@ from socratic_bench.studies.report.parts import (
     Chart,
     Figure,
     Section,
-    between,
     columns,
     count_text,
     number,
     percent,
     usd,
+    with_limits,
     words,
 )
 from socratic_bench.studies.report.study import Estimate, Study
@@ -34,10 +34,7 @@ QUANTILES = ("p50", "p90", "p99")
 
 def interval_text(estimate: Estimate | None, places: int = 2) -> str:
     """A mean with its interval."""
-    if estimate is None:
-        return UNKNOWN
-    text, limits = number(estimate.mean, places), between(estimate.low, estimate.high, places)
-    return text if limits == UNKNOWN else f"{text} ({limits})"
+    return with_limits(estimate.mean, estimate.low, estimate.high, places) if estimate else UNKNOWN
 
 
 def share_text(share: Estimate | None) -> str:
@@ -60,11 +57,8 @@ def kinds_of(turn: TurnRow, study: Study) -> list[str]:
 
 def survival_text(survival: Survival | None) -> str:
     """The mean of the turns held, with its interval."""
-    if survival is None:
-        return UNKNOWN
-    mean = survival.restricted_mean
-    text, limits = number(mean.value, 1), between(mean.low, mean.high, 1)
-    return text if limits == UNKNOWN else f"{text} ({limits})"
+    mean = survival.restricted_mean if survival else None
+    return with_limits(mean.value, mean.low, mean.high, 1) if mean else UNKNOWN
 
 
 def places_of(metric: MetricInfo) -> int:
@@ -190,9 +184,11 @@ def _group(study: Study, group: MetricGroup) -> Figure | None:
     }
     if not shown:
         return None
+    maxima = [(metric.title, metric.high or 0) for metric in shown]
+    titles = [f"{title}, of {number(high, 0)}" if high > 1 else title for title, high in maxima]
     return Figure(
         caption=group.title,
-        columns=columns(MODEL, *map(_title_with_maximum, shown)),
+        columns=columns(MODEL, *titles),
         rows=[
             [
                 model,
@@ -201,11 +197,6 @@ def _group(study: Study, group: MetricGroup) -> Figure | None:
             for n, model in enumerate(study.ranked)
         ],
     )
-
-
-def _title_with_maximum(metric: MetricInfo) -> str:
-    title, high = metric.title, metric.high
-    return f"{title}, of {number(high, 0)}" if high is not None and high > 1 else title
 
 
 def _others(study: Study) -> Iterator[MetricGroup]:
@@ -268,7 +259,7 @@ def latency(study: Study) -> Section | None:
         ]
         percentiles = [Percentiles.of([read(turn) for turn in turns]) for read in readings.values()]
         if any(percentiles):
-            cells = [cell for values in percentiles for cell in _percentile_cells(values)]
+            cells = [number(getattr(p, name, None)) for p in percentiles for name in QUANTILES]
             rows.append([model, *cells, f"{len(turns):,}"])
     if not rows:
         return None
@@ -291,9 +282,3 @@ def latency(study: Study) -> Section | None:
         ],
         is_folded=True,
     )
-
-
-def _percentile_cells(percentiles: Percentiles | None) -> list[str]:
-    if percentiles is None:
-        return [UNKNOWN] * len(QUANTILES)
-    return [number(value) for value in (percentiles.p50, percentiles.p90, percentiles.p99)]

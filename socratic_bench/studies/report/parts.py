@@ -104,6 +104,12 @@ def between(low: float | None, high: float | None, places: int = 2) -> str:
     return f"{number(low, places)} to {number(high, places)}"
 
 
+def with_limits(value: float | None, low: float | None, high: float | None, places: int = 2) -> str:
+    """A figure with its interval, if it has one."""
+    text = number(value, places)
+    return text if low is None and high is None else f"{text} ({between(low, high, places)})"
+
+
 def usd(value: float | None) -> str:
     """An amount with three significant digits, or in cents."""
     if value is None:
@@ -125,11 +131,7 @@ def clean_text(text: str) -> str:
     """Text in which invisible characters, and those that change its direction, are replaced by
     their names.
     """
-    return _UNSEEN.sub(_name, text.replace("\r\n", "\n"))
-
-
-def _name(match: re.Match[str]) -> str:
-    return f"⟨U+{ord(match[0]):04X}⟩"
+    return _UNSEEN.sub(lambda match: f"⟨U+{ord(match[0]):04X}⟩", text.replace("\r\n", "\n"))
 
 
 def spans_of(reply: str, quotes: Mapping[str, str | None]) -> Iterator[Span]:
@@ -143,7 +145,9 @@ def spans_of(reply: str, quotes: Mapping[str, str | None]) -> Iterator[Span]:
         end = start + len(sought)
         if sought and start < 0 and len(reply) < LONG:
             folded = folded or _plain(reply)
-            start, end = _find(folded, _plain(sought)[0])
+            (plain, places), (sought_plain, _) = folded, _plain(sought)
+            if (at := plain.find(sought_plain)) >= 0:
+                start, end = places[at], places[at + len(sought_plain) - 1] + 1
         if start >= 0:
             yield name, _units(reply[:start]), _units(reply[:end])
 
@@ -160,12 +164,6 @@ def _plain(text: str) -> tuple[str, list[int]]:
             signs.append(letter)
             places.append(n)
     return "".join(signs), places
-
-
-def _find(folded: tuple[str, list[int]], sought: str) -> tuple[int, int]:
-    plain, places = folded
-    at = plain.find(sought)
-    return (-1, -1) if at < 0 else (places[at], places[at + len(sought) - 1] + 1)
 
 
 def _units(text: str) -> int:

@@ -10,18 +10,20 @@ from socratic_bench.documents.judge_status import agreement_text
 from socratic_bench.studies.figures import danger, mean_of
 from socratic_bench.studies.groups import differing_conditions
 from socratic_bench.studies.report.breakdown import (
+    breaking_turns,
+    by_turn,
     events,
     failures,
     findings,
     kinds,
     samples,
+    survival,
 )
 from socratic_bench.studies.report.differences import differences, result_sentences
 from socratic_bench.studies.report.judges import jury, labels_section
 from socratic_bench.studies.report.leaderboard import axes, board, cost, groups, latency
 from socratic_bench.studies.report.parts import Section, count_text, listed, percent, usd
 from socratic_bench.studies.report.study import Study
-from socratic_bench.studies.report.trajectories import breaking_turns, by_turn, survival
 from socratic_bench.studies.rows import RunRow
 
 NO_STATS = "There are no intervals: install stats for intervals (pip install '.[stats]')."

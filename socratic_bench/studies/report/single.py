@@ -12,11 +12,10 @@ from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.settings import S3
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.stores import store_at
-from socratic_bench.studies.places import SWEEPS, FoundRun, find_runs
+from socratic_bench.studies.places import CURATED, SWEEPS, FoundRun, find_runs
 from socratic_bench.studies.reading import read_run
 from socratic_bench.studies.rows import COMPLETE_IT, RunRow, TurnRow, benchmark_of
 
-CURATED = "curated/runs/"
 MOST_NAMED = 5
 # A run's own file or folder in a store.
 _OWN = re.compile(r"(?P<root>.*?)/?(?:curated|raw)/runs/(?P<run_id>run-[A-Za-z0-9-]+)(?:\.json|/?)")
@@ -111,8 +110,10 @@ def _find_source(argument: str, roots: Sequence[str], region: Callable[[], str])
         return _stored(argument, roots, region)
     if match := _OWN.fullmatch(argument):
         return _stored(match["run_id"], [match["root"] or "."], region)
-    if (is_local and not Path(argument).is_dir()) or SWEEPS in argument:
-        return _only(find_runs(argument, region).runs, argument)
+    if (is_local and not Path(argument).is_dir()) or f"/{SWEEPS}" in argument:
+        sources = find_runs(argument, region).runs
+        _check([Path(source.name).stem for source in sources], argument)
+        return sources[0]
     store = store_at(argument.rstrip("/") or argument, region)
     names = [key.removeprefix(CURATED) for key in store.keys(CURATED) if key.endswith(".json")]
     _check(sorted(name.removesuffix(".json") for name in names), argument)
@@ -129,11 +130,6 @@ def _stored(run_id: str, roots: Sequence[str], region: Callable[[], str]) -> Fou
     raise UsageError(
         [f"There is no complete run {run_id} in {' or '.join(roots)} ({key})."], hint=COMPLETE_IT
     )
-
-
-def _only(sources: Sequence[FoundRun], argument: str) -> FoundRun:
-    _check([Path(source.name).stem for source in sources], argument)
-    return sources[0]
 
 
 def _check(names: Sequence[str], argument: str) -> None:

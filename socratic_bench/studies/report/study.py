@@ -1,25 +1,102 @@
-"""Figures by model that all sections of a report share: order, means, intervals, differences of
-models, and times until an event.
+"""What a report is made of: runs and failed cells, and the figures by model that all its sections
+share: order, means, intervals, differences of models, and times until an event.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
-from socratic_bench.documents.sweep import PairedDifference, Survival
-from socratic_bench.ports.benchmark import MetricInfo
+from socratic_bench.concurrency import convert
+from socratic_bench.documents.judge import Juror, silent_jurors
+from socratic_bench.documents.judge_status import JudgeIdentity, JudgeStatus, StoredCalibration
+from socratic_bench.documents.sweep import CellRow, PairedDifference, Survival
+from socratic_bench.errors import Mistakes
+from socratic_bench.ports.benchmark import Benchmark, MetricInfo
 from socratic_bench.ports.parts import Views
 from socratic_bench.statistics.intervals import clustered, is_available
-from socratic_bench.studies.figures import Design, interval_of, values_of
+from socratic_bench.studies.figures import (
+    Design,
+    interval_of,
+    rank,
+    survival_by_group,
+    survival_of,
+    values_of,
+)
 from socratic_bench.studies.groups import Group, design_of, differing_conditions, pair_runs
 from socratic_bench.studies.primary import PairedRuns, primary_differences
-from socratic_bench.studies.report.rows import Rows
+from socratic_bench.studies.reading import read_runs
 from socratic_bench.studies.rows import N_TURNS, RunRow, TurnRow
-from socratic_bench.studies.times import common_horizon, survival_of, times_by_cluster
+
+
+class Rows(Struct, frozen=True, kw_only=True):
+    """All runs of a report, in the order of their ids, and the cells that failed."""
+
+    benchmark: Benchmark
+    runs: Sequence[RunRow]
+    failed: Sequence[CellRow] = ()
+
+    @property
+    def models(self) -> list[str]:
+        """The models of the runs, each once."""
+        return [*dict.fromkeys(run.model for run in self.runs)]
+
+    @property
+    def samples(self) -> list[str]:
+        """The names of what was played, in their order."""
+        return sorted({run.sample_name for run in self.runs})
+
+    def of(self, model: str) -> list[RunRow]:
+        """The runs of a model."""
+        return [run for run in self.runs if run.model == model]
+
+    def turns(self) -> Iterator[tuple[RunRow, TurnRow]]:
+        """Every turn that was played, with its run."""
+        for run in self.runs:
+            for turn in run.turns:
+                if not turn.is_replayed:
+                    yield run, turn
+
+
+def read_rows(
+    arguments: Sequence[str],
+    region: Callable[[], str],
+    judging: str | None = None,
+    calibrations: Sequence[StoredCalibration] = (),
+) -> Rows:
+    """The runs that arguments name, each once. With a `judging`, its verdicts replace the first
+    ones; with `calibrations`, these replace what runs say about the calibration of their judges.
+
+    Raises `UsageError` with every mistake, and `ArtifactError` for a store.
+    """
+    mistakes = Mistakes()
+    stored = read_runs(arguments, region, mistakes, judging=judging, has_files=True)
+    if mistakes.sentences or not stored.benchmark:
+        raise mistakes.error()
+    runs = sorted(stored.runs, key=lambda run: run.run_id)
+    return Rows(
+        benchmark=stored.benchmark,
+        runs=[_with_calibration(run, calibrations) if calibrations else run for run in runs],
+        failed=[cell.row for cell in stored.failed],
+    )
+
+
+def _with_calibration(run: RunRow, calibrations: Sequence[StoredCalibration]) -> RunRow:
+    judge = run.document.get("judge")
+    if judge is None:
+        return run
+    context, jurors = run.at("inputs.judge_context"), judge.get("jurors") or []
+    identity = replace(
+        convert(judge, JudgeIdentity),
+        silent=silent_jurors(convert(jurors, list[Juror])),
+        **({} if context is None else {"context": context}),
+    )
+    status = to_builtins(JudgeStatus.of(identity, calibrations))
+    return replace(run, document={**run.document, "judge": {**judge, "calibration": status}})
+
 
 # More panels in one chart tell nobody anything, and colours and shapes would come twice.
 MOST_PANELS = 8
@@ -30,15 +107,12 @@ _NO_TREATMENT = frozenset({"runner_version", "sdk_version", "scenario_sha256"})
 
 
 class Estimate(Struct, frozen=True, kw_only=True):
-    """A mean over `n` values in `n_clusters` clusters with its 95 % interval, `None` where there is
-    none.
-    """
+    """A mean over `n` values with its 95 % interval, `None` where there is none."""
 
     mean: float
     low: float | None
     high: float | None
-    n: int
-    n_clusters: int
+    n: int = 0
 
     @property
     def chart_values(self) -> Mapping[str, float]:
@@ -62,11 +136,10 @@ class Study:
         self.design: Design = design_of(rows.runs, has_limits=self.has_limits)
         self.varied = _varied(rows)
         self._ways = {run.run_id: _way(run, self.varied) for run in rows.runs}
-        named = [replace(run, model=self._name(run)) for run in rows.runs]
+        named = [
+            replace(run, model=", ".join((run.model, *self._ways[run.run_id]))) for run in rows.runs
+        ]
         self.rows = replace(rows, runs=named)
-
-    def _name(self, run: RunRow) -> str:
-        return ", ".join((run.model, *self._ways[run.run_id]))
 
     @property
     def panel_models(self) -> list[str]:
@@ -89,10 +162,9 @@ class Study:
         """Equal models in `ordering` are ordered by the primary metric; unknown ones come last."""
 
         def place(model: str) -> tuple[tuple[bool, float], ...]:
-            runs = self.rows.of(model)
-            return tuple(
-                _place(metric, self.mean(metric, runs)) for metric in (self.ordering, self.primary)
-            )
+            means = (self.mean(of, self.rows.of(model)) for of in (self.ordering, self.primary))
+            ordering, primary = (mean.mean if mean else None for mean in means)
+            return rank(ordering, self.ordering), rank(primary, self.primary)
 
         return sorted(self.rows.models, key=lambda model: (place(model), model))
 
@@ -134,28 +206,16 @@ class Study:
     @cached_property
     def survival(self) -> Mapping[str, Survival]:
         """Times until the event by model, at one horizon; empty if the benchmark has no event."""
-        name = self.ordering.name
-        times = {
-            model: times_by_cluster(runs, name, self.design) for model, runs in self.runs.items()
-        }
-        known_times = {model: clusters for model, clusters in times.items() if clusters}
-        if not known_times:
-            return {}
-        horizon = common_horizon(known_times.values())
-        if not horizon:
-            return {}
-        return {
-            model: survival_of(clusters, horizon, has_limits=self.has_limits)
-            for model, clusters in known_times.items()
-        }
+        survival = survival_by_group(self.runs, self.ordering.name, self.design, survival_of)
+        return survival if any(times.horizon for times in survival.values()) else {}
 
     def mean(self, metric: MetricInfo, runs: Iterable[RunRow]) -> Estimate | None:
         """Mean of a metric over runs in which it is known, or over the parts of its items."""
-        clusters: dict[Hashable, list[float]] = defaultdict(list)
-        for run in runs:
-            for key, value in values_of(run, metric.name, self.design.cluster(run)).items():
-                clusters[key].append(value)
-        return self._estimate(clusters, metric)
+        cluster = self.design.cluster
+        values = (
+            entry for run in runs for entry in values_of(run, metric.name, cluster(run)).items()
+        )
+        return self._estimate(values, metric)
 
     @property
     def groups(self) -> list[Group]:
@@ -164,37 +224,27 @@ class Study:
             Group(name=model, model=model, runs=tuple(runs)) for model, runs in self.runs.items()
         ]
 
-    def over_turns(
-        self, runs: Iterable[RunRow], value: Callable[[TurnRow], float | None], metric: MetricInfo
-    ) -> Estimate | None:
-        """Mean of a value over the turns of these runs that were not replayed."""
-        values = ((run, value(turn)) for run in runs for turn in run.turns if not turn.is_replayed)
-        return self.estimate(values, metric)
-
     def estimate(
         self, values: Iterable[tuple[RunRow, float | None]], metric: MetricInfo
     ) -> Estimate | None:
         """Mean of the known values, clustered by sample; `None` if none is known."""
-        clusters: dict[Hashable, list[float]] = defaultdict(list)
-        for run, value in values:
-            if value is not None:
-                clusters[self.design.cluster(run)].append(value)
-        return self._estimate(clusters, metric)
+        cluster = self.design.cluster
+        known_values = ((cluster(run), value) for run, value in values if value is not None)
+        return self._estimate(known_values, metric)
 
     def _estimate(
-        self, clusters: Mapping[Hashable, list[float]], metric: MetricInfo
+        self, values: Iterable[tuple[Hashable, float]], metric: MetricInfo
     ) -> Estimate | None:
-        if not clusters:
+        by_cluster: dict[Hashable, list[float]] = defaultdict(list)
+        for key, value in values:
+            by_cluster[key].append(value)
+        if not by_cluster:
             return None
-        mean = clustered([*clusters.values()])
-        interval = interval_of(metric, [*clusters.values()], has_limits=self.has_limits)
-        return Estimate(
-            mean=mean.mean,
-            low=interval.low if interval else None,
-            high=interval.high if interval else None,
-            n=mean.n,
-            n_clusters=mean.n_clusters,
-        )
+        clusters = [*by_cluster.values()]
+        mean = clustered(clusters)
+        interval = interval_of(metric, clusters, has_limits=self.has_limits)
+        low, high = (interval.low, interval.high) if interval else (None, None)
+        return Estimate(mean=mean.mean, low=low, high=high, n=mean.n)
 
 
 def _varied(rows: Rows) -> Mapping[str, str]:
@@ -232,21 +282,3 @@ def _way(run: RunRow, varied: Mapping[str, str]) -> tuple[str, ...]:
         f"{'default' if value is None else str(value)[:LONGEST_VALUE]}"
         for name, value in values.items()
     )
-
-
-def score_metric(study: Study) -> MetricInfo:
-    """A turn's score as a metric: with the bounds of the primary metric if all scores are within
-    them, otherwise without bounds.
-    """
-    scores = [turn.score for _, turn in study.rows.turns() if turn.score is not None]
-    low, high = study.primary.low, study.primary.high
-    if low is None or high is None or not scores or min(scores) < low or max(scores) > high:
-        low = high = None
-    return MetricInfo(name="score", title="Score", low=low, high=high)
-
-
-def _place(metric: MetricInfo, estimate: Estimate | None) -> tuple[bool, float]:
-    """Sort key: the best first, unknown last."""
-    if estimate is None:
-        return True, 0.0
-    return False, -estimate.mean if metric.higher_is_better else estimate.mean

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from socratic_bench.documents.report import RunRecord, TurnRecord, VerdictRecord
 from socratic_bench.errors import ArtifactError
-from socratic_bench.studies.report.rows import Rows
+from socratic_bench.studies.report.study import Rows
 from socratic_bench.studies.rows import RunRow
 
 Kind = Literal["boolean", "integer", "number", "text", "time"]

@@ -1,12 +1,9 @@
 """The document of a sweep: each value of each axis with its figures, the best first."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 
-from msgspec import Struct
-
 from socratic_bench.documents.document import TIME_PLACES, USD_PLACES, ErrorEntry, to_places, utc
-from socratic_bench.documents.jury import Agreement
 from socratic_bench.documents.run import Timestamps
 from socratic_bench.documents.sweep import (
     CellEntry,
@@ -18,7 +15,8 @@ from socratic_bench.documents.sweep import (
     PrimaryMetric,
     SweepDocument,
 )
-from socratic_bench.errors import ENDINGS, EXIT_GATE, Problem, RunStatus
+from socratic_bench.documents.turn import Agreement
+from socratic_bench.errors import ENDINGS, EXIT_GATE, Problem
 from socratic_bench.ports.benchmark import MetricInfo
 from socratic_bench.statistics.survival import Time
 from socratic_bench.studies.figures import (
@@ -29,13 +27,14 @@ from socratic_bench.studies.figures import (
     mean_of,
     primary_metric,
     rank,
+    survival_by_group,
+    survival_of,
     usage_total,
 )
-from socratic_bench.studies.gates import figure_gates, missed_gates
+from socratic_bench.studies.gates import figure_gates, metrics_of_many, missed_gates
 from socratic_bench.studies.primary import PairedRuns, primary_differences
 from socratic_bench.studies.sweep.grid import MODEL, OPENING, Cell, Grid
 from socratic_bench.studies.sweep.sweep import GO_ON, SweepResult
-from socratic_bench.studies.times import common_horizon, survival_of, times_by_cluster
 from socratic_bench.types import Json, plural
 
 EXIT_DEFECT = ENDINGS["internal"].exit_code
@@ -44,14 +43,6 @@ MOST_REASONS = 3
 TRY_AGAIN = Problem.of(
     "Go on with the same command and {resume}, and {retry_failed} for cells that failed."
 )
-
-
-class _Axis(Struct, frozen=True, kw_only=True):
-    """What the groups of an axis have in common: `horizons` are those of metrics that are times."""
-
-    metrics: Mapping[str, MetricInfo]
-    design: Design
-    horizons: Mapping[str, float]
 
 
 class CellFigures(RunFigures, frozen=True, kw_only=True):
@@ -66,14 +57,17 @@ def document_of(
     """The document that is printed; its texts call settings by `call`. Intervals need the extra
     `stats`.
     """
-    cells, ended = result.cells, _ended(result)
+    ended = _ended(result)
     primary = primary_metric(result.benchmark)
     completed = [row for row in ended if row.status == "completed"]
     failed = [row for row in ended if row.status != "completed"]
     in_folder, in_bucket = result.indices
     grid = result.request.grid
     design = design_of(grid, has_limits=has_intervals)
-    groups = _groups(result, design, primary)
+    groups = {
+        name: _groups_of_axis(name, result, design, primary)
+        for name in dict.fromkeys((MODEL, *(axis.name for axis in grid.axes)))
+    }
     gates = [
         gate
         for group in groups[MODEL]
@@ -83,16 +77,20 @@ def document_of(
     ]
     return SweepDocument(
         sweep_id=result.begun.sweep_id,
-        status=_status(result, n_failed=len(failed)),
+        status="completed"
+        if len(completed) == len(result.cells)
+        else "partial"
+        if completed
+        else "failed",
         benchmark=result.benchmark.name,
         primary_metric=primary,
         axes={axis.name: [*axis.values] for axis in grid.axes},
         repeats=result.request.settings.repeats,
         seed=result.begun.seed,
-        n_cells=len(cells),
+        n_cells=len(result.cells),
         n_completed=len(completed),
         n_failed=len(failed),
-        n_missing=len(cells) - len(ended),
+        n_missing=len(result.cells) - len(ended),
         groups=groups,
         differences=_differences(result, [group.value for group in groups[MODEL]], design),
         agreement=Agreement.of(votes for row in completed for votes in row.votes or ()),
@@ -101,8 +99,20 @@ def document_of(
         cost_usd=cost_total(row.cost_usd for row in ended),
         spent_usd=to_places(result.spent_usd, USD_PLACES),
         n_paid=result.n_paid,
-        failed=[_failed_cell(row) for row in failed],
-        cells=[_cell_entry(row, primary) for row in completed],
+        failed=[
+            FailedCell(**{name: getattr(row, name) for name in FailedCell.__struct_fields__})
+            for row in failed
+        ],
+        cells=[
+            CellEntry(
+                cell=row.cell,
+                run_id=row.run_id,
+                axes=row.axes,
+                repeat=row.repeat,
+                value=row.metrics.get(primary.name),
+            )
+            for row in completed
+        ],
         output_artifacts=in_folder.place() if in_folder else None,
         s3_artifacts=in_bucket.place() if in_bucket else None,
         timestamps=Timestamps(
@@ -143,15 +153,10 @@ def design_of(grid: Grid, *, has_limits: bool) -> Design:
     )
 
 
-def _groups(result: SweepResult, design: Design, primary: PrimaryMetric) -> dict[str, list[Group]]:
-    """The groups of every axis, each axis in the order of the primary metric."""
-    names = dict.fromkeys((MODEL, *(axis.name for axis in result.request.grid.axes)))
-    return {name: _groups_of_axis(name, result, design, primary) for name in names}
-
-
 def _groups_of_axis(
     axis: str, result: SweepResult, design: Design, primary: PrimaryMetric
 ) -> list[Group]:
+    """The groups of an axis, in the order of the primary metric."""
     cells: dict[Json, list[Cell]] = {}
     for cell in result.cells:
         cells.setdefault(cell.values[axis], []).append(cell)
@@ -165,25 +170,41 @@ def _groups_of_axis(
         ]
         for value, rows in ended.items()
     }
-    all_metrics = result.benchmark.metrics
-    metrics = {metric.name: metric for metric in all_metrics if not metric.is_of_run_alone}
-    times = [name for name, metric in metrics.items() if metric.censored_by]
-    horizons = {
-        name: common_horizon(groups)
-        for name in times
-        if any(groups := [times_by_cluster(runs, name, design) for runs in completed.values()])
+    metrics = metrics_of_many(result.benchmark)
+    survival = {
+        name: survival_by_group(completed, name, design, survival_of)
+        for name, metric in metrics.items()
+        if metric.censored_by
     }
-    unordered = [
-        _group(
-            value,
-            ended[value],
-            completed[value],
-            len(members),
-            _Axis(metrics=metrics, design=design, horizons=horizons),
+
+    def group(value: Json) -> Group:
+        runs, n_cells = completed[value], len(cells[value])
+        names = dict.fromkeys((*metrics, *(name for run in runs for name in run.metrics)))
+        # Metrics of items are known only once the items of a run are read.
+        infos = {
+            name: metrics.get(name) or MetricInfo(name=name, title=name, low=None, high=None)
+            for name in names
+        }
+        return Group(
+            value=value,  # type: ignore[arg-type] # of an axis
+            n_cells=n_cells,
+            n_completed=len(runs),
+            n_failed=len(ended[value]) - len(runs),
+            n_missing=n_cells - len(ended[value]),
+            metrics={name: mean_of(runs, info, design) for name, info in infos.items()},
+            survival={
+                name: by_value[value] for name, by_value in survival.items() if value in by_value
+            },
+            hazards=hazards_of(runs, design),
+            usage=usage_total(row.usage for row in ended[value]),
+            cost_usd=cost_total(row.cost_usd for row in ended[value]),
         )
-        for value, members in cells.items()
-    ]
-    return sorted(unordered, key=lambda group: rank(_mean(group, primary), primary))
+
+    def place(group: Group) -> tuple[bool, float]:
+        mean = group.metrics.get(primary.name)
+        return rank(mean.mean if mean else None, primary)
+
+    return sorted(map(group, cells), key=place)
 
 
 def _differences(
@@ -217,46 +238,6 @@ def _differences(
     )
 
 
-def _mean(group: Group, primary: PrimaryMetric) -> float | None:
-    return group.metrics[primary.name].mean if primary.name in group.metrics else None
-
-
-def _group(
-    value: Json,
-    ended: Sequence[CellRow],
-    completed: Sequence[CellFigures],
-    n_cells: int,
-    axis: _Axis,
-) -> Group:
-    metrics, design, horizons = axis.metrics, axis.design, axis.horizons
-    names = dict.fromkeys((*metrics, *(name for run in completed for name in run.metrics)))
-    times = {name: times_by_cluster(completed, name, design) for name in horizons}
-    return Group(
-        value=value,  # type: ignore[arg-type] # of an axis
-        n_cells=n_cells,
-        n_completed=len(completed),
-        n_failed=len(ended) - len(completed),
-        n_missing=n_cells - len(ended),
-        metrics={
-            name: mean_of(completed, metrics.get(name) or _metric_of_items(name), design)
-            for name in names
-        },
-        survival={
-            name: survival_of(clusters, horizons[name], has_limits=design.has_limits)
-            for name, clusters in times.items()
-            if clusters
-        },
-        hazards=hazards_of(completed, design),
-        usage=usage_total(row.usage for row in ended),
-        cost_usd=cost_total(row.cost_usd for row in ended),
-    )
-
-
-def _metric_of_items(name: str) -> MetricInfo:
-    """A metric that is known only once the items of a run are read."""
-    return MetricInfo(name=name, title=name, low=None, high=None)
-
-
 def _figures(row: CellRow, metrics: Sequence[MetricInfo]) -> CellFigures:
     of_runs_alone = {metric.name for metric in metrics if metric.is_of_run_alone}
     known = {name: value for name, value in row.metrics.items() if name not in of_runs_alone}
@@ -275,28 +256,8 @@ def _figures(row: CellRow, metrics: Sequence[MetricInfo]) -> CellFigures:
     )
 
 
-def _failed_cell(row: CellRow) -> FailedCell:
-    return FailedCell(**{name: getattr(row, name) for name in FailedCell.__struct_fields__})
-
-
-def _cell_entry(row: CellRow, primary: PrimaryMetric) -> CellEntry:
-    return CellEntry(
-        cell=row.cell,
-        run_id=row.run_id,
-        axes=row.axes,
-        repeat=row.repeat,
-        value=row.metrics.get(primary.name),
-    )
-
-
 def _ended(result: SweepResult) -> list[CellRow]:
     return [result.rows[cell.key] for cell in result.cells if cell.key in result.rows]
-
-
-def _status(result: SweepResult, *, n_failed: int) -> RunStatus:
-    if len(result.rows) == len(result.cells) and not n_failed:
-        return "completed"
-    return "partial" if len(result.rows) > n_failed else "failed"
 
 
 def _error(
@@ -308,9 +269,16 @@ def _error(
     failed = [row for row in ended if row.status != "completed"]
     n_missing = len(result.cells) - len(ended)
     if failed or n_missing:
+        sentences = []
+        if failed:
+            reasons = dict.fromkeys(row.error.message for row in failed if row.error)
+            first_reasons = " ".join([*reasons][:MOST_REASONS])
+            sentences.append(f"{plural(len(failed), 'cell')} failed. {first_reasons}")
+        if n_missing:
+            sentences.append(f"{plural(n_missing, 'cell')} still to be played.")
         return ErrorEntry(
             code="missing_cells",
-            message=" ".join(_missing_cells(failed, n_missing)),
+            message=" ".join(sentences),
             hint=(TRY_AGAIN if failed else GO_ON).render(call),
             retryable=True,
         )
@@ -325,15 +293,3 @@ def _error(
         where = "what it missed" if all(row.error for row in short) else "its metrics"
         hint = f"The sweep itself is complete; each cell's run says {where}."
     return ErrorEntry(code="gate", message=" ".join(sentences), hint=hint, retryable=False)
-
-
-def _missing_cells(failed: Sequence[CellRow], n_missing: int) -> list[str]:
-    """How many cells are missing, and why."""
-    sentences = []
-    if failed:
-        reasons = dict.fromkeys(row.error.message for row in failed if row.error)
-        first_reasons = " ".join([*reasons][:MOST_REASONS])
-        sentences.append(f"{plural(len(failed), 'cell')} failed. {first_reasons}")
-    if n_missing:
-        sentences.append(f"{plural(n_missing, 'cell')} still to be played.")
-    return sentences

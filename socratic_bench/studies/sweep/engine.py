@@ -26,10 +26,10 @@ from socratic_bench.runs.gates import metric_at
 from socratic_bench.runs.resume import without_resume_hints
 from socratic_bench.runs.services import Services
 from socratic_bench.storage.keys import RunKeys
-from socratic_bench.studies.index import expected_values
+from socratic_bench.studies.places import expected_values
 from socratic_bench.studies.rows import judge_variances, read_document
-from socratic_bench.studies.sweep.affordable import CellBudget
 from socratic_bench.studies.sweep.grid import Cell, CellJob, Grid
+from socratic_bench.studies.sweep.spending import CellBudget
 from socratic_bench.types import EndReason
 
 # The calls a second, and the remaining time, are measured over so many seconds.

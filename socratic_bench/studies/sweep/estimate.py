@@ -32,8 +32,7 @@ from socratic_bench.runs import Plan, prepare
 from socratic_bench.runs.dry_run import Forecaster
 from socratic_bench.runs.prepare import draw_seed
 from socratic_bench.storage.stores import ListedStores
-from socratic_bench.studies.index import CellIndex
-from socratic_bench.studies.sweep.affordable import CellBudget
+from socratic_bench.studies.places import CellIndex
 from socratic_bench.studies.sweep.grid import MODEL, Cell, CellJob, kind_key
 from socratic_bench.studies.sweep.kinds import (
     TOTAL,
@@ -52,7 +51,7 @@ from socratic_bench.studies.sweep.kinds import (
 from socratic_bench.studies.sweep.request import SweepRequest
 from socratic_bench.studies.sweep.resume import cells_to_play, find_sweep
 from socratic_bench.studies.sweep.settings import SweepSettings
-from socratic_bench.studies.sweep.spending import Ledger
+from socratic_bench.studies.sweep.spending import CellBudget, Ledger
 from socratic_bench.types import EndReason, Json
 
 # The calls a second that one process makes, about: see docs/performance.md.

@@ -27,7 +27,7 @@ from socratic_bench.settings import table
 from socratic_bench.storage.keys import RunKeys, index_of
 from socratic_bench.storage.replicated_journal import distinct
 from socratic_bench.storage.stores import ListedBucket, ListedStore
-from socratic_bench.studies.index import (
+from socratic_bench.studies.places import (
     CURATED,
     RAW,
     CellIndex,

@@ -24,8 +24,7 @@ from socratic_bench.runs.prepare import draw_seed
 from socratic_bench.runs.services import Services
 from socratic_bench.storage.keys import index_of
 from socratic_bench.storage.stores import ListedStores
-from socratic_bench.studies.index import CellIndex, run_id, run_ids_begin_with
-from socratic_bench.studies.sweep.affordable import CellBudget
+from socratic_bench.studies.places import CellIndex, run_id, run_ids_begin_with
 from socratic_bench.studies.sweep.engine import (
     SweepControl,
     SweepDisplay,
@@ -47,7 +46,7 @@ from socratic_bench.studies.sweep.resume import (
     read_rows,
     with_plan,
 )
-from socratic_bench.studies.sweep.spending import ALL_EARLIER, Ledger
+from socratic_bench.studies.sweep.spending import ALL_EARLIER, CellBudget, Ledger
 from socratic_bench.version import VERSION
 
 # A resumed sweep with targets sends nothing before the last earlier request is this old: a minute,

@@ -1,1 +1,0 @@
-"""Stored runs side by side: `compare`, and the document that it prints."""

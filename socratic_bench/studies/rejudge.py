@@ -1,0 +1,483 @@
+"""Judge stored runs again, within one budget: all mistakes are found before the first call, and the
+document tells how the verdicts differ.
+"""
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from hashlib import sha256
+from statistics import fmean
+from typing import Any, cast
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from socratic_bench.benchmarks import RunConfig
+from socratic_bench.catalogue.prices import builtin_prices
+from socratic_bench.documents.comparison import (
+    Changed,
+    Figure,
+    JudgingsDocument,
+    JudgingsDryRun,
+    JudgingSettings,
+    JurorSpent,
+    RejudgedRun,
+)
+from socratic_bench.documents.cost import Billing, role_usd
+from socratic_bench.documents.document import SCORE_PLACES, TIME_PLACES, ErrorEntry, to_places
+from socratic_bench.documents.dry_run import ExpectedJuror
+from socratic_bench.documents.run import RunResult
+from socratic_bench.documents.turn import Agreement, votes_of
+from socratic_bench.documents.usage import CallUsage, RoleUsage
+from socratic_bench.errors import Problem, UsageError, Words
+from socratic_bench.journal.replay import read_header
+from socratic_bench.models.budget import SpendingLimit
+from socratic_bench.models.cancel import CancelToken
+from socratic_bench.ports.benchmark import (
+    Benchmark,
+    ClosingQuestion,
+    Episode,
+    EpisodeContext,
+    EpisodeResult,
+    JudgeInput,
+    Length,
+    Recorded,
+)
+from socratic_bench.runs import Plan, perform, prepare
+from socratic_bench.runs.context import Listener
+from socratic_bench.runs.dry_run import Forecaster
+from socratic_bench.runs.gates import metric_at
+from socratic_bench.runs.prepare import read_prices
+from socratic_bench.runs.resume import earlier_config
+from socratic_bench.runs.services import Services
+from socratic_bench.settings import CoreConfig, continued
+from socratic_bench.statistics import agreement
+from socratic_bench.storage.keys import RunKeys
+from socratic_bench.storage.stores import ListedBucket, ListedStore
+from socratic_bench.studies.figures import cost_total
+from socratic_bench.studies.places import FoundRun, find_runs, store_of
+from socratic_bench.studies.rows import benchmark_of, validate_run
+from socratic_bench.studies.sweep.resume import journal_entries
+from socratic_bench.turns import ClosingAnswer, Turn
+from socratic_bench.types import JUDGE, Completion, Role
+
+JURY_SETTINGS = ("judge_model", "judge_samples", "quorum", "jury_rule")
+_LONGEST = 60
+
+
+class Rejudging(Struct, frozen=True, kw_only=True):
+    """One run to be judged again: its document, its place, and the plan."""
+
+    source: str
+    document: Mapping[str, Any]
+    plan: Plan
+    name: str
+    folder: str
+
+    @property
+    def run_id(self) -> str:
+        return str(self.plan.run_id)
+
+
+class RecordedEpisode(Episode, frozen=True, kw_only=True):
+    """An episode of `inner` that publishes the `recorded` turns."""
+
+    inner: Episode
+    recorded: Recorded
+
+    def play(self, context: EpisodeContext) -> EpisodeResult:
+        for turn in self.recorded.turns:
+            context.publish(turn)
+        return self.recorded.ended
+
+    def judge_input(self, turns: Sequence[Turn], index: int) -> JudgeInput:
+        return self.inner.judge_input(turns, index)
+
+    def closing_question(
+        self, turns: Sequence[Turn], closing: str | None
+    ) -> ClosingQuestion | None:
+        return self.inner.closing_question(turns, closing)
+
+    def with_findings(self, turns: Sequence[Turn], findings: ClosingAnswer) -> Sequence[Turn]:
+        return self.inner.with_findings(turns, findings)
+
+    def expected_reply(self, role: Role, length: Length) -> str:
+        return self.inner.expected_reply(role, length)
+
+
+class RecordedBenchmark:
+    """The benchmark `inner` for one stored run: its turns are published as they are, and no model
+    answers. All else is the inner one's.
+    """
+
+    def __init__(self, inner: Benchmark, document: Mapping[str, Any]) -> None:
+        self._inner = inner
+        self._recorded = inner.recorded(document)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 -- as the inner one has it
+        return getattr(self._inner, name)
+
+    def prepare(self, config: CoreConfig) -> RecordedEpisode:
+        inner = self._inner.prepare(replace(config, **self._recorded.settings))
+        return RecordedEpisode(
+            opening=replace(inner.opening, notices=()),
+            rubric=inner.rubric,
+            inner=inner,
+            recorded=self._recorded,
+        )
+
+
+def prepare_judgings(
+    arguments: Sequence[str],
+    config: RunConfig,
+    flagged: Collection[str],
+    region: Callable[[], str],
+    problems: Sequence[Words] = (),
+) -> list[Rejudging]:
+    """Plan a judging of each run that the arguments name. A setting without a flag keeps the value
+    that it has in the run; `flagged` are the settings with a flag.
+
+    Raises `UsageError` with the given problems and all that are found, `ArtifactError` if a store
+    cannot be read.
+    """
+    mistakes: list[Words] = [*problems, *_unpriced(config)]
+    sources: dict[str, FoundRun] = {}
+    for argument in dict.fromkeys(arguments):
+        try:
+            sources |= {source.name: source for source in find_runs(argument, region).runs}
+        except UsageError as error:
+            mistakes += error.sentences
+    prepared: list[Rejudging] = []
+    for source in sources.values():
+        try:
+            prepared.append(_prepared(source, config, flagged, region))
+        except UsageError as error:
+            mistakes += (sentence for sentence in error.sentences if sentence not in mistakes)
+    mistakes += _several(prepared)
+    if mistakes:
+        raise UsageError(mistakes, hint="See socratic-runner judge --help.")
+    return prepared
+
+
+def _unpriced(config: RunConfig) -> Iterator[Words]:
+    """Problems of models without a price. Only judges are called."""
+    if not config.max_cost_usd:
+        return
+    table = read_prices(config) or builtin_prices()
+    for model in config.jurors:
+        if table.of(model, config.region) is None:
+            yield Problem.of(
+                "{max_cost_usd} needs the price of {judge_model} {id}, which is not known: give it "
+                "with {prices_file}.",
+                id=model,
+            )
+
+
+def _prepared(
+    source: FoundRun, requested: RunConfig, flagged: Collection[str], region: Callable[[], str]
+) -> Rejudging:
+    document = source.document()
+    inner = benchmark_of(document, source.name)
+    validate_run(document, inner, source.name)
+    run_id = str(document["run_id"])
+    store = source.store or store_of(document, region)
+    if store is None:
+        raise UsageError(
+            [f"{source.name}: no store keeps this run: name its folder, or prefix of a bucket."]
+        )
+    entries = journal_entries(store, run_id)
+    if not entries:
+        raise UsageError([f"{source.name}: its journal is missing, which says how it was played."])
+    stored = replace(earlier_config(entries), seed=read_header(entries[0]).seed)
+    config = _config(stored, requested, flagged)
+    benchmark = cast("Benchmark", RecordedBenchmark(inner, document))
+    plan = prepare(replace(config, s3_bucket=None, output_dir=None), benchmark=benchmark)
+    if plan.rubric is None:
+        raise UsageError([f"{source.name}: nobody judges in {inner.name}."])
+    name = name_of(settings_of(plan))
+    folder = RunKeys(run_id).judgings(name)
+    config = _in_folder(plan.config, store, folder, requested)
+    return Rejudging(
+        source=source.name,
+        document=document,
+        plan=replace(plan, config=config, run_id=run_id, is_rejudged=True),
+        name=name,
+        folder=store.location(folder),
+    )
+
+
+def _config(stored: RunConfig, requested: RunConfig, flagged: Collection[str]) -> RunConfig:
+    """The run's configuration with the requested judge. A new judge does not inherit settings of
+    the run's jury.
+    """
+    config = continued(stored, requested, {name.replace("_", "-") for name in flagged})
+    if "judge_model" in flagged or not stored.jurors:
+        config = replace(config, **{name: getattr(requested, name) for name in JURY_SETTINGS})
+    return replace(
+        config,
+        model_ids=None,
+        gates=(),
+        resume=False,
+        resume_run_id=None,
+        max_cost_usd=None,  # all runs spend from one limit
+        prices_file=requested.prices_file,
+        region=requested.region if "region" in flagged else stored.region or requested.region,
+    )
+
+
+def _in_folder(
+    config: RunConfig, store: ListedStore, folder: str, requested: RunConfig
+) -> RunConfig:
+    """Store a judging in its own folder below the run."""
+    if isinstance(store, ListedBucket):
+        bucket, _, prefix = store.location(folder).removeprefix("s3://").partition("/")
+        return replace(
+            config,
+            s3_bucket=bucket,
+            s3_prefix=prefix.strip("/"),
+            s3_kms_key_id=requested.s3_kms_key_id or config.s3_kms_key_id,
+        )
+    return replace(config, output_dir=store.location(folder).rstrip("/"), s3_kms_key_id=None)
+
+
+def _several(prepared: Sequence[Rejudging]) -> Iterator[Words]:
+    names = sorted({judging.plan.benchmark.name for judging in prepared})
+    if len(names) > 1:
+        yield f"Runs of several benchmarks cannot be judged together: {', '.join(names)}."
+    judged = sorted({judging.name for judging in prepared})
+    if len(names) == 1 and len(judged) > 1:
+        yield (
+            f"The runs had several judges or rubrics, and so would have several now: "
+            f"{', '.join(judged)}. Say with flags how all of them are judged."
+        )
+
+
+def settings_of(plan: Plan) -> JudgingSettings:
+    """The settings that identify a judging: who judges, and how."""
+    config, rubric = plan.config, plan.rubric
+    assert rubric is not None  # noqa: S101 -- `_prepared` has seen to it
+    return JudgingSettings(
+        jurors=[*config.jurors],
+        samples=config.judge_samples,
+        quorum=config.needed_votes,
+        rule=config.jury_rule if len(config.jurors) > 1 else None,
+        context=config.judge_context,
+        rubric=rubric.id,
+        rubric_sha256=rubric.sha256,
+    )
+
+
+def name_of(settings: JudgingSettings) -> str:
+    """Name of a judging: judge, rubric, and 8 hex digits of all settings."""
+    text = json.dumps(asdict(settings), sort_keys=True)
+    digits = sha256(text.encode()).hexdigest()[:8]
+    return f"{_plain('+'.join(settings.jurors))}_{_plain(settings.rubric)}_{digits}"
+
+
+def _plain(text: str) -> str:
+    """Text as part of a file's name, shortened."""
+    return re.sub(r"[^A-Za-z0-9.+-]+", "-", text).strip("-.+")[:_LONGEST]
+
+
+# How a judging ends that would befall the next one, too.
+_OF_ALL = ("interrupted", "deadline", "budget", "credentials", "access", "unknown_model")
+Told = Callable[[Plan], Listener]
+SCORE = "overall_score"
+# By turn, the score of each dimension, and their sum, by the first verdict and by the new one.
+Pairs = Sequence[tuple[Mapping[str, float], Mapping[str, float]]]
+
+
+def judge_again(
+    runs: Sequence[Rejudging],
+    cancel_token: CancelToken,
+    *,
+    listener: Told = lambda _: Listener(),
+    max_cost_usd: float | None = None,
+) -> Mapping[str, RunResult]:
+    """The results by run id. After an error that would end every run the remaining ones are not
+    started and are missing. A judging that an earlier process began is resumed.
+    """
+    results: dict[str, RunResult] = {}
+    spending = None if max_cost_usd is None else SpendingLimit(max_cost_usd)
+    with ExitStack() as stack:
+        services = stack.enter_context(
+            Services(monotonic_s=cancel_token.monotonic_s, spending=spending)
+        )
+        for run in runs:
+            token = cancel_token.sibling()
+            with cancel_token.parent_of(token):
+                result = perform(
+                    run.plan,
+                    listener=listener(run.plan),
+                    cancel_token=token,
+                    is_journal_shown=False,
+                    services=services,
+                )
+            results[run.run_id] = result
+            if result.end_reason in _OF_ALL and result.status != "completed":
+                break
+    return results
+
+
+def forecast(runs: Sequence[Rejudging], max_cost_usd: float | None = None) -> JudgingsDryRun:
+    """The expected calls, tokens, cost and duration. Turns that were judged before are included."""
+    forecaster = Forecaster()
+    forecasts = [forecaster.forecast(run.plan) for run in runs]
+    plan, billing = runs[0].plan, _billing(runs[0].plan)
+    calls: dict[Length, Sequence[Completion]] = {
+        length: [call for forecast in forecasts for call in forecast.expected[length].calls[JUDGE]]
+        for length in ("short", "likely", "long")
+    }
+    usd = {length: role_usd(billing, JUDGE, made) for length, made in calls.items()}
+    return JudgingsDryRun(
+        benchmark=plan.benchmark.name,
+        name=runs[0].name,
+        settings=settings_of(plan),
+        n_runs=len(runs),
+        n_turns=sum(n_due(forecast.expected["likely"].turns) for forecast in forecasts),
+        jurors=[ExpectedJuror.of(juror, billing, calls) for juror in plan.config.jurors],
+        cost_usd=usd["likely"],
+        low_usd=usd["short"],
+        high_usd=usd["long"],
+        duration_seconds=round(
+            sum(forecast.expected["likely"].duration_s for forecast in forecasts), TIME_PLACES
+        ),
+        covers_high=_covers(max_cost_usd, usd["long"]),
+    )
+
+
+def _billing(plan: Plan) -> Billing:
+    return Billing.of(plan.config, plan.benchmark.parts, plan.models, plan.prices)
+
+
+def _covers(max_cost_usd: float | None, high_usd: float | None) -> bool | None:
+    return None if max_cost_usd is None or high_usd is None else high_usd <= max_cost_usd
+
+
+def spent(plan: Plan, results: Sequence[RunResult]) -> list[JurorSpent]:
+    """Calls, tokens and cost of each juror, those of earlier processes included."""
+    billing = _billing(plan)
+    calls = [call for result in results for call in result.tallies[JUDGE].completions]
+    juror_calls = {
+        name: [call for call in calls if call.model_id == name] for name in plan.config.jurors
+    }
+    return [
+        JurorSpent(
+            model=name,
+            usage=CallUsage.of_all([RoleUsage(completions=tuple(made))]),
+            cost_usd=role_usd(billing, JUDGE, made),
+        )
+        for name, made in juror_calls.items()
+    ]
+
+
+def n_due(turns: Iterable[Turn]) -> int:
+    """Number of turns that the judge must score."""
+    return sum(not turn.replayed and turn.unscorable is None for turn in turns)
+
+
+def document_of(runs: Sequence[Rejudging], results: Mapping[str, RunResult]) -> JudgingsDocument:
+    """The document: what was judged, and how it differs from the first verdicts."""
+    plan, made = runs[0].plan, [*results.values()]
+    pairs = [pair for run in runs if run.run_id in results for pair in _pairs(run, results)]
+    judged_runs = [_run(run, results.get(run.run_id)) for run in runs]
+    jurors = spent(plan, made)
+    error = next((result.error for result in made if result.error), None)
+    return JudgingsDocument(
+        benchmark=plan.benchmark.name,
+        name=runs[0].name,
+        settings=settings_of(plan),
+        n_runs=len(runs),
+        n_judged_runs=sum(run.status == "completed" for run in judged_runs),
+        dimensions=_changes(pairs),
+        agreement=Agreement.of(
+            votes.scores for result in made for turn in result.turns if (votes := votes_of(turn))
+        ),
+        figures=_figures(judged_runs),
+        runs=judged_runs,
+        jurors=jurors,
+        cost_usd=cost_total(juror.cost_usd for juror in jurors),
+        notices=[*_notices(made)],
+        error=ErrorEntry.of(error) if error else None,
+    )
+
+
+def _pairs(run: Rejudging, results: Mapping[str, RunResult]) -> Iterator[Any]:
+    """First and new scores of the turns that have both."""
+    first = {entry["turn"]: entry.get("scores") or {} for entry in run.document["turns"]}
+    for turn in results[run.run_id].turns:
+        old = first.get(turn.index, {})
+        if turn.verdict and old and None not in old.values():
+            yield _with_sum(old), _with_sum(turn.verdict.scores)
+
+
+def _with_sum(scores: Mapping[str, float]) -> dict[str, float]:
+    return {**scores, SCORE: sum(scores.values())}
+
+
+def _run(run: Rejudging, result: RunResult | None) -> RejudgedRun:
+    if result is None:
+        return RejudgedRun(
+            run_id=run.run_id, source=run.source, judging=None, status="left", end_reason=None
+        )
+    names = [metric.name for metric in run.plan.benchmark.metrics]
+    old = run.document.get("metrics") or {}
+    return RejudgedRun(
+        run_id=run.run_id,
+        source=run.source,
+        judging=run.folder,
+        status=result.status,
+        end_reason=result.end_reason,
+        n_turns=n_due(result.turns),
+        n_judged=result.n_judged,
+        first={name: metric_at(name, old) for name in names},
+        second={name: metric_at(name, result.metrics) for name in names},
+    )
+
+
+def _changes(pairs: Pairs) -> dict[str, Changed]:
+    """Changes of each dimension that both rubrics have."""
+    pairs_by_name: dict[str, list[tuple[float, float]]] = {}
+    for old, new in pairs:
+        for name in (name for name in new if name in old):
+            pairs_by_name.setdefault(name, []).append((old[name], new[name]))
+    return {name: _changed(score_pairs) for name, score_pairs in pairs_by_name.items()}
+
+
+def _changed(pairs: Sequence[tuple[float, float]]) -> Changed:
+    first, second = [old for old, _ in pairs], [new for _, new in pairs]
+    alpha = agreement.ordinal_alpha([first, second]) if agreement.is_available() else None
+    return Changed(
+        n_turns=len(pairs),
+        first=to_places(fmean(first), SCORE_PLACES),
+        second=to_places(fmean(second), SCORE_PLACES),
+        mean_difference=to_places(fmean(new - old for old, new in pairs), SCORE_PLACES),
+        absolute_error=to_places(agreement.absolute_error([first, second]), SCORE_PLACES),
+        alpha=to_places(alpha, SCORE_PLACES),
+    )
+
+
+def _figures(runs: Sequence[RejudgedRun]) -> dict[str, Figure]:
+    names = dict.fromkeys(name for run in runs for name in run.second)
+    return {name: _figure(name, runs) for name in names}
+
+
+def _figure(name: str, runs: Sequence[RejudgedRun]) -> Figure:
+    pairs = [(run.first.get(name), run.second.get(name)) for run in runs]
+    known_pairs = [(old, new) for old, new in pairs if old is not None and new is not None]
+    return Figure(
+        n_runs=len(known_pairs),
+        first=to_places(fmean(old for old, _ in known_pairs), SCORE_PLACES)
+        if known_pairs
+        else None,
+        second=to_places(fmean(new for _, new in known_pairs), SCORE_PLACES)
+        if known_pairs
+        else None,
+    )
+
+
+def _notices(results: Sequence[RunResult]) -> Iterator[str]:
+    if not agreement.is_available():
+        yield agreement.NO_ALPHA
+    yield from dict.fromkeys(text for result in results for text in result.notices)
