@@ -38,12 +38,6 @@ def never(_future):
     pytest.fail("nobody was under way to be waited for")
 
 
-def failed(*, billed: bool) -> Attempt:
-    return Attempt(
-        started_at=NOON, duration_ms=1.0, wait_ms=0.0, error="x", may_have_been_billed=billed
-    )
-
-
 def test_a_request_is_admitted_as_long_as_its_worst_case_fits():
     budget(1.0, never).reserve(MODEL, REQUEST, TUTOR)
     with pytest.raises(Stopped) as refused:
@@ -66,8 +60,8 @@ def test_what_a_call_did_not_use_can_be_spent_on_others():
 @pytest.mark.parametrize(
     ("end", "left"),
     [
-        (lambda reservation: reservation.settle_failure(failed(billed=True)), 0),
-        (lambda reservation: reservation.settle_failure(failed(billed=False)), 1),
+        (lambda reservation: reservation.settle(None), 0),
+        (lambda reservation: reservation.settle(0.0), 1),
         (lambda reservation: reservation.settle_answer(completion(usage=None)), 0),
     ],
     ids=["maybe billed", "not billed", "not counted"],
@@ -150,7 +144,7 @@ def test_what_waits_is_not_overtaken_by_what_would_fit_at_once():
     asked = threading.Semaphore(0)
 
     def wait(future):
-        asked.release()
+        asked.settle(0.0)
         future.result(PATIENCE_S)
 
     cost_limit = budget(1.5, wait)
@@ -183,10 +177,10 @@ def test_who_gives_up_waiting_makes_room_for_the_next():
 
     def wait(future):
         if threading.current_thread().name == "impatient":
-            asked.release()
+            asked.settle(0.0)
             assert ended.wait(PATIENCE_S)
             raise EndedError
-        asked.release()
+        asked.settle(0.0)
         future.result(PATIENCE_S)
 
     cost_limit = budget(1.5, wait)
@@ -218,7 +212,7 @@ def test_who_gives_up_waiting_makes_room_for_the_next():
 
 def test_after_a_refusal_only_verdicts_are_asked_for():
     cost_limit = budget(1.5, never)
-    cost_limit.reserve(MODEL, REQUEST, TUTOR).settle_failure(failed(billed=True))
+    cost_limit.reserve(MODEL, REQUEST, TUTOR).settle(None)
     small = Request(messages=REQUEST.messages, config=GenerateConfig(max_tokens=10))
     cost_limit.reserve(MODEL, small, TUTOR).settle_answer(USED)
     with pytest.raises(Stopped) as first:
@@ -262,7 +256,7 @@ def test_what_was_spent_before_counts():
         output_tokens_at_most=1000,
     )
     cost_limit = budget(2.0, never)
-    cost_limit.take_over(cost_limit.earlier_usd(MODEL, [USED], [lost], tier=PricingTier()))
+    cost_limit.limit.add(cost_limit.earlier_usd(MODEL, [USED], [lost], tier=PricingTier()))
 
     with pytest.raises(Stopped) as refused:
         cost_limit.reserve(MODEL, REQUEST, TUTOR)
@@ -285,7 +279,7 @@ def spent_before(calls=(), failed_before=(), *, model=MODEL, tier=None) -> float
     """What counts as spent, by the words of a budget that is too small for anything more."""
     cost_limit = Budget(SpendingLimit(1e-9), table=builtin_prices(), region=None, wait=never)
     earlier = cost_limit.earlier_usd(model, calls, failed_before, tier=PricingTier(tier))
-    cost_limit.take_over(earlier)
+    cost_limit.limit.add(earlier)
     with pytest.raises(Stopped) as refused:
         cost_limit.reserve(MODEL, REQUEST, TUTOR)
     return float(re.search("up to ([0-9.]+) USD", refused.value.message)[1])

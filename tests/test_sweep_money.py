@@ -10,7 +10,7 @@ import pytest
 
 from socratic_bench.errors import ArtifactError, Stopped
 from socratic_bench.models.budget import ExpectedCosts, SpendingLimit
-from socratic_bench.storage.stores import ListedFolder
+from socratic_bench.storage.folder import FolderStore
 from socratic_bench.studies.sweep.spending import Ledger
 from tests.command import Outcome, run
 
@@ -36,7 +36,7 @@ def reserve(limit: SpendingLimit, usd: float, order: int = 0) -> None:
 
 
 def ledger(folder: Path, process: str) -> Ledger:
-    return Ledger([ListedFolder(str(folder))], SWEEP, process)
+    return Ledger([FolderStore(str(folder))], SWEEP, process)
 
 
 def limit_of(ledger: Ledger, limit_usd: float) -> SpendingLimit:
@@ -141,15 +141,32 @@ def test_what_was_spent_without_a_budget_is_counted_by_the_journals(tmp_path):
     free = sweep("--limit", "2", folder=tmp_path).document
     unread = stored(tmp_path)["spent_usd"]
     paid = sweep("--max-cost-usd", "3", "--limit", "1", "--resume", folder=tmp_path).document
-    [path] = tmp_path.glob("sweeps/*/spending.json")
-    path.write_bytes(b"{")
-    again = sweep("--max-cost-usd", "3", "--limit", "1", "--resume", folder=tmp_path).document
 
     assert [*unread.values()] == [None]
     assert paid["spent_usd"] == pytest.approx(paid["cost_usd"])
     assert paid["spent_usd"] > free["cost_usd"] > 0
-    assert again["spent_usd"] == pytest.approx(again["cost_usd"])
-    assert "cannot be read" in " ".join(again["notices"])
+
+
+def test_a_damaged_ledger_is_refused_and_a_removed_one_is_made_of_the_journals(tmp_path):
+    words = ("--max-cost-usd", "3", "--limit", "1", "--resume")
+    first = sweep(*words, folder=tmp_path).document
+    [path] = tmp_path.glob("sweeps/*/spending.json")
+    path.write_bytes(b"{")
+    refused = [sweep(*words, *more, folder=tmp_path) for more in ((), ("--dry-run",))]
+    free = sweep("--limit", "1", "--resume", folder=tmp_path).document
+    left = path.read_bytes()
+    path.unlink()
+    paid = [sweep(*words, folder=tmp_path).document for _ in range(2)]
+
+    for outcome in refused:
+        assert outcome.exit_code == 2
+        assert f"{path} cannot be read" in outcome.document["error"]["message"]
+        assert "counted by the journals" in outcome.document["error"]["hint"]
+    assert (free["n_completed"], left) == (2, b"{")
+    assert "counted by the journals" in " ".join(paid[0]["notices"])
+    assert paid[1]["notices"] == []
+    assert first["spent_usd"] < paid[0]["spent_usd"] == pytest.approx(paid[0]["cost_usd"])
+    assert paid[1]["spent_usd"] == pytest.approx(paid[1]["cost_usd"])
 
 
 def test_a_process_without_a_budget_between_others_counts_once(tmp_path):

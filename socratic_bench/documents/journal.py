@@ -142,7 +142,9 @@ class Process(Struct, frozen=True, kw_only=True, tag_field="kind", tag="process"
     started_at: Annotated[StartedAt | None, doc("when it began; null: unknown")] = None
     turns: TurnLimit
     runner_version: RunnerVersion = ""
-    in_ledger: Annotated[bool, doc("whether a sweep's ledger has what it spends")] = False
+    in_ledger: Annotated[
+        str | None, doc("its name in the ledger of its sweep's spending; null: it is in none")
+    ] = None
 
 
 class Timed(Struct, frozen=True, kw_only=True):

@@ -330,8 +330,7 @@ class SpendingFile(Struct, frozen=True, kw_only=True, tag_field="kind", tag="swe
         dict[str, Annotated[Amount | None, doc("USD; null: the process had no budget")]],
         doc(
             "by process, at most: written before money is spent, and once more at the end; "
-            "unlimited: the sum over journals of processes without a budget; all_earlier: of all "
-            "before, whose ledger was lost"
+            "journals: the sum over journals of processes that noted no amount"
         ),
     ]
     reported_usd: Annotated[

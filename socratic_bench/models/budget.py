@@ -57,15 +57,20 @@ class SpendingLimit:
 
     `keep` notes in the stores how much this process has spent, at most, before a request is sent.
     It returns what other processes have, and whether the limit allows both; else nothing is noted.
+    `process` is the name under which it notes.
 
     Runs have an order: a request waits for those of earlier runs, and leaves them what they are
     expected to need. So the first ones are completed, and not all of them cut short.
     """
 
     def __init__(
-        self, limit_usd: float, keep: Callable[[float], tuple[float, bool]] | None = None
+        self,
+        limit_usd: float,
+        keep: Callable[[float], tuple[float, bool]] | None = None,
+        process: str | None = None,
     ) -> None:
         self.limit_usd = limit_usd
+        self.process = process
         self._limit_nano = round(limit_usd * NANO)
         self._keep = keep
         self._kept_nano = self._others_nano = 0
@@ -80,11 +85,6 @@ class SpendingLimit:
         self._expected_usd = self._actual_usd = 0.0  # of calls of such runs
         if keep:
             self._write()
-
-    @property
-    def has_ledger(self) -> bool:
-        """Whether what earlier processes spent is known already."""
-        return self._keep is not None
 
     @property
     def spent_usd(self) -> float:
@@ -260,10 +260,7 @@ class SpendingLimit:
 
 
 class Reservation(Struct, frozen=True):
-    """Money reserved for one request; one of its methods is called once the outcome is known.
-
-    A call without counters, or at an unknown price, counts as its upper bound.
-    """
+    """Money reserved for one request; one of its methods is called once the outcome is known."""
 
     limit: SpendingLimit
     worst_usd: float
@@ -271,22 +268,11 @@ class Reservation(Struct, frozen=True):
     tier: PricingTier
 
     def settle_answer(self, completion: Completion) -> float:
-        """Settle by what the call cost, in USD."""
-        return self._settle(_usd_of_tokens(self.prices, completion, self.tier))
+        """Count what the call cost, in USD: at most, if it has no counters or no price."""
+        return self.settle(_usd_of_tokens(self.prices, completion, self.tier))
 
-    def settle_failure(self, attempt: Attempt) -> None:
-        """Settle by whether the request may be on the bill."""
-        self._settle(None if attempt.may_have_been_billed else 0.0)
-
-    def settle_unknown(self) -> None:
-        """Settle a request of which nothing is known."""
-        self._settle(None)
-
-    def release(self) -> None:
-        """Release it all."""
-        self._settle(0.0)
-
-    def _settle(self, spent_usd: float | None) -> float:
+    def settle(self, spent_usd: float | None) -> float:
+        """Count what the request cost; `None`: as much as it could."""
         usd = self.worst_usd if spent_usd is None else spent_usd
         self.limit.settle(self.worst_usd, usd)
         return usd
@@ -313,7 +299,7 @@ class Budget:
         shorter: str = Benchmark.shorter,
         order: int = 0,
     ) -> None:
-        self._limit = limit
+        self.limit = limit
         self._order = order
         self._table = table
         self._region = region
@@ -323,10 +309,6 @@ class Budget:
         self._reservations: dict[CallKey, Reservation] = {}
         self._begun: set[CallKey] = set()
         self.largest_usd = 0.0  # of one request
-
-    def take_over(self, usd: float) -> None:
-        """Count what earlier processes spent."""
-        self._limit.add(usd)
 
     def earlier_usd(
         self,
@@ -356,7 +338,7 @@ class Budget:
         prices, config = self._prices(model_id), request.config
         tier = PricingTier(config.service_tier, config.latency_profile)
         worst_usd = dearest_usd(most_input_tokens(request), config.max_tokens, prices, tier)
-        self._limit.reserve(
+        self.limit.reserve(
             worst_usd,
             wait=self._wait,
             is_refused=lambda: self._refusal is not None and key.role != JUDGE,
@@ -364,7 +346,7 @@ class Budget:
             order=self._order,
         )
         self.largest_usd = max(self.largest_usd, worst_usd)
-        reservation = Reservation(self._limit, worst_usd, prices, tier)
+        reservation = Reservation(self.limit, worst_usd, prices, tier)
         self._reservations[key] = reservation
         return reservation
 
@@ -375,55 +357,44 @@ class Budget:
                 self._begun.add(event.key)
             case AttemptFailed():
                 self._begun.discard(event.key)
-                self._reservations.pop(event.key).settle_failure(event.attempt)
+                spent_usd = None if event.attempt.may_have_been_billed else 0.0
+                self._reservations.pop(event.key).settle(spent_usd)
             case CallAnswered():
                 self._begun.discard(event.key)
                 usd = self._reservations.pop(event.key).settle_answer(event.completion)
-                self._limit.advance(self._order, event.key.role, usd)
+                self.limit.advance(self._order, event.key.role, usd)
             case CallReplayed():
-                self._limit.advance(self._order, event.key.role)
+                self.limit.advance(self._order, event.key.role)
             case CallFailed():
-                self._settle_open(event.key)
+                # The answer could not be recorded, or the run ended before the request was sent.
+                if reservation := self._reservations.pop(event.key, None):
+                    reservation.settle(None if event.key in self._begun else 0.0)
+                self._begun.discard(event.key)
             case _:
                 pass
 
-    def _settle_open(self, key: CallKey) -> None:
-        """The answer could not be recorded, or the run ended before the request was sent."""
-        reservation, was_begun = self._reservations.pop(key, None), key in self._begun
-        self._begun.discard(key)
-        if reservation and was_begun:
-            reservation.settle_unknown()
-        elif reservation:
-            reservation.release()
-
     def _refuse(self, worst_usd: float, key: CallKey) -> Stopped:
         """The run's first refusal counts: from then on only verdicts are still called for."""
-        self._refusal = self._refusal or self._explain_refusal(worst_usd, key)
-        return _stopped(self._refusal, self._hint)
-
-    def _explain_refusal(self, worst_usd: float, key: CallKey) -> str:
-        limit_usd, spent_usd = self._limit.limit_usd, round(self._limit.spent_usd, PLACES)
-        left_usd = max(0.0, limit_usd - spent_usd)
-        return (
-            f"The budget of {in_digits(limit_usd)} USD has {left_usd:.6f} USD left: "
-            f"up to {spent_usd:.6f} USD are spent, and the {key.role}'s next request could cost "
-            f"{worst_usd:.6f} USD."
+        limit_usd, spent_usd = self.limit.limit_usd, round(self.limit.spent_usd, PLACES)
+        self._refusal = self._refusal or (
+            f"The budget of {in_digits(limit_usd)} USD has "
+            f"{max(0.0, limit_usd - spent_usd):.6f} USD left: up to {spent_usd:.6f} USD are spent, "
+            f"and the {key.role}'s next request could cost {worst_usd:.6f} USD."
         )
+        return Stopped(self._refusal, end_reason="budget", hint=Problem.of(self._hint))
 
     def _prices(self, model_id: str | None) -> ModelPrices:
         prices = self._table.of(model_id, self._region) if model_id else None
         if prices is None:
-            raise _stopped(
+            raise Stopped(
                 f"The price of {model_id} is not known, so that no budget can hold.",
-                "Give it with {prices_file}, in the form that socratic-runner schema prices tells.",
+                end_reason="budget",
+                hint=Problem.of(
+                    "Give it with {prices_file}, in the form that socratic-runner schema prices "
+                    "tells."
+                ),
             )
         return prices
-
-
-def _stopped(why: str, hint: str) -> Stopped:
-    stopped = Stopped(why, end_reason="budget", hint=Problem.of(hint))
-    stopped.retryable = False
-    return stopped
 
 
 def _call_usd(prices: ModelPrices, call: Completion, tier: PricingTier) -> float:

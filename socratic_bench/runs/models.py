@@ -118,7 +118,7 @@ def earlier_usd(budget: Budget, plan: Plan, replay_log: ReplayLog) -> float:
 def _call_context(started: StartedRun, shared_limit: SpendingLimit | None) -> CallContext:
     context, config = started.context, started.context.config
     budget = _run_budget(started, shared_limit)
-    journal = JournalListener(started.log, context.cancel_token.result)
+    journal = JournalListener(started.log, context.clock, context.cancel_token.result)
     listeners = (budget.on_call, journal.on_call) if budget else (journal.on_call,)
     return CallContext(
         now=context.clock,
@@ -140,6 +140,6 @@ def _run_budget(started: StartedRun, shared_limit: SpendingLimit | None) -> Budg
     if plan.config.max_cost_usd is None and shared_limit is None:
         return None
     budget = new_budget(plan, shared_limit, context.cancel_token.result)
-    if not (shared_limit and shared_limit.has_ledger):
-        budget.take_over(earlier_usd(budget, plan, started.replay_log))
+    if not (shared_limit and shared_limit.process):
+        budget.limit.add(earlier_usd(budget, plan, started.replay_log))
     return budget

@@ -3,7 +3,6 @@
 import shlex
 from collections.abc import Sequence
 from contextlib import ExitStack
-from itertools import takewhile
 
 import orjson
 from msgspec import Struct
@@ -103,12 +102,12 @@ def start_run(context: RunContext, stores: RunStores, entries: Sequence[Entry]) 
         lambda: _begin_or_resume(context, stores, entries), context.cancel_token
     )
     replay_log = acquired.replay_log
+    header = replay_log.header
     context = replace(
-        context, plan=acquired.plan, run_id=acquired.run_id, started_at=replay_log.header.started_at
+        context, plan=acquired.plan, run_id=header.run_id, started_at=header.started_at
     )
     log = Log(
         acquired.journal,
-        now=context.clock,
         elapsed_s=context.clock.elapsed_s,
         on_failure=context.cancel_token.end,
     )
@@ -176,6 +175,8 @@ def add_resume_hints(
     """Add to an error's hints how the run that it ended is resumed, if it can be."""
     if started is None or error.end_reason == "usage" or isinstance(error, LeaseLostError):
         return
+    if plan.order:
+        return  # the sweep says how all of it is resumed
     journal = started.journal
     if not any(entry.get("kind") == "answered" for entry in journal.entries):
         return
@@ -199,19 +200,6 @@ def add_resume_hints(
         error.hints = (*error.hints, *of_document, *of_store)
 
 
-def without_resume_hints(error: BenchError) -> BenchError:
-    """A copy of a run's error for those who play many runs, without how this one is resumed."""
-    copied = error.copied()
-    copied.hints = tuple(
-        hint
-        for hint in takewhile(
-            lambda hint: hint not in (GO_ON, GO_ON_MENDED, GO_ON_AS_STORED), error.hints
-        )
-        if hint not in (FROM_DOCUMENT, NOT_FROM_BRIEF)
-    )
-    return copied
-
-
 def stored_words(config: CoreConfig, run_id: str, command: str = "resume") -> Problem:
     """The command line that resumes a run of a store; a complete one is printed again.
 
@@ -227,7 +215,6 @@ class _AcquiredRun(Struct, frozen=True, kw_only=True):
     """A run whose journals this process has locked, with the plan as the run began with it."""
 
     plan: Plan
-    run_id: str
     journal: ReplicatedJournal
     replay_log: ReplayLog
 
@@ -241,9 +228,9 @@ def _begin_or_resume(
         # Before anything is written: the credentials that are read are masked in the journal.
         connection = context.services.prepare(context.config)
     acquired = _Acquisition(context, stores, journals).acquire(context.plan, entries)
-    is_complete = _is_complete(acquired.plan, acquired.journal, acquired.replay_log)
-    if is_complete and not acquired.plan.is_damaged:
-        stores.skip_bucket_if_delivered(acquired.plan.keys(acquired.run_id).curated)
+    plan, replay_log = acquired.plan, acquired.replay_log
+    if _is_complete(plan, acquired.journal, replay_log) and not plan.is_damaged:
+        stores.skip_bucket_if_delivered(plan.keys(replay_log.header.run_id).curated)
     return acquired, connection
 
 
@@ -265,7 +252,7 @@ class _Acquisition(Struct, frozen=True):
             return self._resume(plan, read_header(entries[0]).run_id, entries)
         if plan.config.resume_run_id is not None:
             return self._resume(plan, plan.config.resume_run_id)
-        if plan.run_id is not None and any(_has_begun(each, plan.run_id) for each in self.journals):
+        if plan.run_id and any(journals.holds(plan.run_id) for journals in self.journals):
             return self._resume(plan, plan.run_id)
         if not plan.config.resume:
             return self._begin(plan)
@@ -293,9 +280,7 @@ class _Acquisition(Struct, frozen=True):
             [journals.create(run_id, identity.digest) for journals in self.journals]
         )
         journal.append(header)
-        acquired = _AcquiredRun(
-            plan=plan, run_id=run_id, journal=journal, replay_log=ReplayLog([header])
-        )
+        acquired = _AcquiredRun(plan=plan, journal=journal, replay_log=ReplayLog([header]))
         return self._with_process(acquired)
 
     def _resume_newest(self, plan: Plan) -> _AcquiredRun | None:
@@ -363,7 +348,6 @@ class _Acquisition(Struct, frozen=True):
             self.context.listener.on_notice(repair)
         return _AcquiredRun(
             plan=plan.resumed(replay_log.header.seed, plan.config.turns),
-            run_id=run_id,
             journal=journal,
             replay_log=replay_log,
         )
@@ -376,7 +360,7 @@ class _Acquisition(Struct, frozen=True):
             started_at=self.context.started_at,
             turns=acquired.plan.config.turns,
             runner_version=RUNNER_VERSION,
-            in_ledger=spending is not None and spending.has_ledger,
+            in_ledger=spending.process if spending else None,
         )
         acquired.journal.append(plain_keys(entry))
         return acquired
@@ -399,15 +383,6 @@ class _Acquisition(Struct, frozen=True):
             if replay_log.end is not None or is_stored:
                 what = f"a verdict on turn {key.index} that the rubric does not allow"
                 raise impossible(run_id, f"{what} ({verdict.problem.rstrip('.')})")
-
-
-def _has_begun(journals: Journals, run_id: str) -> bool:
-    """Whether there is more of a run than its name: the first entry of its journal."""
-    try:
-        journals.first(run_id)
-    except UsageError:
-        return False
-    return True
 
 
 def _config_in_stores(config: RunConfig, run_id: str, cancel_token: CancelToken) -> RunConfig:

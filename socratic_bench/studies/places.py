@@ -27,8 +27,9 @@ from socratic_bench.documents.encoding import plain_keys, with_current_keys
 from socratic_bench.documents.sweep import CellRow, SweepFile, SweepPlace, Value
 from socratic_bench.errors import ArtifactError, UsageError
 from socratic_bench.settings import MAX_STORED_BYTES, S3, read_bounded
+from socratic_bench.storage.folder import FolderStore
 from socratic_bench.storage.keys import RunKeys
-from socratic_bench.storage.stores import ListedFolder, ListedStore, store_at
+from socratic_bench.storage.stores import ListedStore, store_at
 from socratic_bench.studies.rows import COMPLETE_IT, Document, SweepCell, read_document
 from socratic_bench.types import Json
 
@@ -242,7 +243,7 @@ def _open_file(path: str) -> Place | FoundRun:
         return FoundRun(name=path, body=body)
     run_id, root = Path(path).stem, Path(path).absolute().parents[2]
     has_files = (root / RunKeys(run_id).raw).is_dir()
-    store = ListedFolder(str(root)) if has_files else None
+    store = FolderStore(str(root)) if has_files else None
     return FoundRun(name=path, body=body, store=store, expected={"run_id": run_id})
 
 
@@ -306,7 +307,7 @@ def _find_in(place: Place, region: Callable[[], str], argument: str) -> FoundRun
 def folder_of(document: Mapping[str, Any]) -> ListedStore | None:
     """The folder where a run's document says that the run is; `None` if it is not there."""
     root = next((root for root in _roots(document) if not root.startswith(S3)), None)
-    return ListedFolder(root) if root and Path(root).is_dir() else None
+    return FolderStore(root) if root and Path(root).is_dir() else None
 
 
 def store_of(document: Mapping[str, Any], region: Callable[[], str]) -> ListedStore | None:

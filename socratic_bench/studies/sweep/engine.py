@@ -23,7 +23,6 @@ from socratic_bench.ports.parts import Views
 from socratic_bench.runs import perform, prepare
 from socratic_bench.runs.context import Listener
 from socratic_bench.runs.gates import metric_at
-from socratic_bench.runs.resume import without_resume_hints
 from socratic_bench.runs.services import Services
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.studies.places import expected_values
@@ -382,14 +381,12 @@ class SweepEngine(Struct, frozen=True, kw_only=True):
             self._hand_in(job, result)
 
     def _hand_in(self, job: CellJob, result: RunResult) -> None:
-        ended_by = result.error and without_resume_hints(result.error)
         if result.end_reason in UNDER_WAY:
-            self.control.on_abandon(job, ended_by)
+            self.control.on_abandon(job, result.error)
             return
-        if ended_by:
-            ended_by.call_settings(self.call)
-        row = row_of_result(job.cell, replace(result, error=ended_by), self.benchmark)
-        self.control.on_end(job, row)
+        if result.error:
+            result.error.call_settings(self.call)
+        self.control.on_end(job, row_of_result(job.cell, result, self.benchmark))
 
     def _performed(self, job: CellJob, cancel_token: CancelToken) -> RunResult:
         config = self.grid.config(job.cell)

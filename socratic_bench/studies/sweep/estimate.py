@@ -153,7 +153,10 @@ def _earlier(
         if begun := find_sweep(grid, stores):
             indices = [CellIndex(store, begun.sweep_id, lambda _: None) for store in stores]
             rows = {key: row for index in indices for key, row in index.rows().items()}
-            return begun.seed, rows, Ledger(stores, begun.sweep_id, "").spent_usd
+            ledger = Ledger(stores, begun.sweep_id, "")
+            if grid.base.max_cost_usd is not None:
+                ledger.check()
+            return begun.seed, rows, ledger.spent_usd
     return (draw_seed() if seed is None else seed), {}, 0.0
 
 

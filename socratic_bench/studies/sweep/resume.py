@@ -1,6 +1,6 @@
 """What earlier processes of a sweep have done: rows, cells to play, costs, last requests."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -221,16 +221,17 @@ READERS = 16
 def read_journals(
     run_ids: Iterable[str],
     stores: Sequence[ListedStore],
-    select: Callable[[Sequence[Entry]], Iterable[Entry]] = iter,
+    without: frozenset[str] = frozenset(),
 ) -> dict[str, ReplayLog]:
-    """The calls of these runs, by id, by the entries of their journals that are selected. A journal
-    that cannot be read is left out: its run says so itself once it is to go on.
+    """The calls of these runs, by id, less those of processes `without`, by their names in the
+    sweep's ledger. A journal that cannot be read is left out: its run says so itself once it is to
+    go on.
     """
 
     def read(run_id: str) -> ReplayLog | None:
         entries = distinct([e for store in stores for e in journal_entries(store, run_id)])
         with suppress(BenchError):
-            return ReplayLog([*select([*entries.values()])])
+            return ReplayLog([*_without(without, entries.values())])
         return None
 
     ids = [*run_ids]
@@ -245,26 +246,25 @@ def journalled_usd(
     rows: Iterable[CellRow],
     stores: Sequence[ListedStore],
     tables: dict[str, PriceTable],
-    *,
-    is_all: bool,
+    without: frozenset[str],
 ) -> float:
     """What runs of a sweep, by id, have cost, in USD at most, by their journals, or by their rows
-    where these have none. Unless it `is_all`, what a ledger has is left out.
+    where these have none. `without`: see `read_journals`.
     """
     usd = {row.run_id: row.cost_usd or 0.0 for row in rows}
-    for name, log in read_journals(cells, stores, iter if is_all else _without_ledger).items():
+    for name, log in read_journals(cells, stores, without).items():
         with suppress(BenchError):  # the run says so itself once it is to go on
             plan = prepare(grid.config(cells[name]), price_tables=tables)
             usd[name] = earlier_usd(new_budget(plan, None, lambda _: None), plan, log)
     return sum(usd.values())
 
 
-def _without_ledger(entries: Iterable[Entry]) -> Iterator[Entry]:
-    """The beginning of a journal, and what processes added whose spending no ledger has."""
+def _without(processes: frozenset[str], entries: Iterable[Entry]) -> Iterator[Entry]:
+    """The beginning of a journal, and what all but these processes added."""
     is_counted = True
     for entry in entries:
         if entry.get("kind") == "process":
-            is_counted = not entry.get("in_ledger")
+            is_counted = entry.get("in_ledger") not in processes
         if is_counted:
             yield entry
 

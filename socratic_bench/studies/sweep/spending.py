@@ -5,7 +5,7 @@ A process notes an amount before it spends it, and what it did spend at its end.
 leaves the amount that it noted last. So the sum never falls, whatever becomes of runs and prices.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 from threading import Lock
 
@@ -17,7 +17,7 @@ from socratic_bench.documents import encode
 from socratic_bench.documents.cost import Billing, role_usd
 from socratic_bench.documents.encoding import plain_keys
 from socratic_bench.documents.sweep import SpendingFile
-from socratic_bench.errors import BenchError, Problem, Stopped
+from socratic_bench.errors import BenchError, Problem, Stopped, UsageError
 from socratic_bench.models.budget import ExpectedCosts, SpendingLimit
 from socratic_bench.runs.dry_run import Forecaster
 from socratic_bench.runs.prepare import prepare
@@ -25,9 +25,8 @@ from socratic_bench.storage.stores import ListedStore
 from socratic_bench.studies.sweep.grid import Cell, CellJob, Grid, kind_key
 from socratic_bench.types import in_digits, plural
 
-# Names of sums over journals, in the place of a process: of all processes before, whose ledger is
-# lost, or of those without a budget.
-ALL_EARLIER, UNLIMITED = "all_earlier", "unlimited"
+# In the place of a process: the sum over journals of those that noted no amount here.
+JOURNALS = "journals"
 PLACES = 9
 UNBOUNDED_USD = 1e9
 Amounts = Mapping[str, float | None]
@@ -40,25 +39,39 @@ class Ledger:
     locked by the process that plays the sweep in it. Methods raise `ArtifactError`.
     """
 
-    def __init__(
-        self,
-        stores: Sequence[ListedStore],
-        sweep_id: str,
-        process: str,
-        notice: Callable[[str], None] = lambda _: None,
-    ) -> None:
+    def __init__(self, stores: Sequence[ListedStore], sweep_id: str, process: str) -> None:
+        self.process = process
         self._stores = stores
         self._sweep_id = sweep_id
-        self._process = process
-        self._notice = notice
         self._key = f"sweeps/{sweep_id}/spending.json"
         self._amounts: dict[str, float | None] = {}
         self._reported_usd = 0.0
-        bodies = [body for store in stores if (body := store.get(self._key)) is not None]
-        is_lost = not sum(map(self._merge, bodies))
-        is_limited = None not in self._amounts.values()
-        # The name under which a sum over journals has to stand for what no process noted.
-        self.unknown = ALL_EARLIER if is_lost else None if is_limited else UNLIMITED
+        files = {store.location(self._key): store.get(self._key) for store in stores}
+        bodies = {place: body for place, body in files.items() if body is not None}
+        self.is_new = not bodies
+        is_read = [self._merge(body) for body in bodies.values()]
+        self._damaged = () if any(is_read) else tuple(bodies)
+
+    @property
+    def processes(self) -> frozenset[str]:
+        """The processes of which it has an amount."""
+        return frozenset(name for name, usd in self._amounts.items() if usd is not None)
+
+    @property
+    def needs_journals(self) -> bool:
+        """Whether there may be processes of which it has none."""
+        return self.is_new or None in self._amounts.values()
+
+    def check(self) -> None:
+        """Raise `UsageError` if no store has a copy that can be read: looks at models are nowhere
+        else.
+        """
+        if self._damaged:
+            raise UsageError(
+                [f"{' and '.join(self._damaged)} cannot be read, the ledger of this sweep."],
+                hint="Remove it: then what was spent is counted by the journals, requests without "
+                "an answer at the most that they can cost, and looks at models not at all.",
+            )
 
     @property
     def spent_usd(self) -> float:
@@ -69,22 +82,23 @@ class Ledger:
     def _total_usd(self) -> float:
         return sum(usd or 0.0 for usd in self._amounts.values())
 
-    def add(self, name: str, usd: float) -> None:
-        """Count a sum over journals under its name."""
-        self._amounts[name] = max(usd, self._amounts.get(name) or 0.0)
+    def add_journals(self, usd: float) -> None:
+        """Count what is in journals alone."""
+        self._amounts[JOURNALS] = max(usd, self._amounts.get(JOURNALS) or 0.0)
 
     def note_no_budget(self) -> None:
-        """Note that this process has no budget."""
-        self._update(inf, {self._process: None})
+        """Note that this process has no budget. A damaged file stays, for who needs it to mend."""
+        if not self._damaged:
+            self._update(inf, {self.process: None})
 
     def keep(self, limit_usd: float, usd: float) -> tuple[float, bool]:
         """See `SpendingLimit`."""
-        is_noted = self._update(limit_usd, {self._process: usd})
-        return self._total_usd - (self._amounts.get(self._process) or 0.0), is_noted
+        is_noted = self._update(limit_usd, {self.process: usd})
+        return self._total_usd - (self._amounts.get(self.process) or 0.0), is_noted
 
     def close(self, usd: float) -> None:
         """Note what this process has spent in the end, and the sum that its document reports."""
-        self._update(inf, {self._process: usd}, is_reported=True)
+        self._update(inf, {self.process: usd}, is_reported=True)
 
     def _update(self, limit_usd: float, amounts: Amounts, *, is_reported: bool = False) -> bool:
         """The bucket first, which other processes may share."""
@@ -121,11 +135,10 @@ class Ledger:
         except ValueError:
             file = None
         if file is None or file.sweep_id != self._sweep_id:
-            self._notice(f"{self._key} cannot be read. What was spent is counted by the journals.")
             return False
         self._reported_usd = max(self._reported_usd, file.reported_usd)
         for name, usd in file.spent_usd.items():
-            if name != self._process:
+            if name != self.process:
                 known = self._amounts.get(name)
                 self._amounts[name] = usd if known is None else max(known, usd or 0.0)
         return True

@@ -46,7 +46,7 @@ from socratic_bench.studies.sweep.resume import (
     read_rows,
     with_plan,
 )
-from socratic_bench.studies.sweep.spending import ALL_EARLIER, CellBudget, Ledger
+from socratic_bench.studies.sweep.spending import CellBudget, Ledger
 from socratic_bench.version import VERSION
 
 # A resumed sweep with targets sends nothing before the last earlier request is this old: a minute,
@@ -248,20 +248,23 @@ class _SweepProcess:
     ) -> Iterator[CellBudget | None]:
         """The budget, of which all processes of the sweep have spent; `None` without one."""
         stores, limit_usd = self._stores.all, grid.base.max_cost_usd
-        ledger = Ledger(stores, begun.sweep_id, str(ULID()), self._notice)
+        ledger = Ledger(stores, begun.sweep_id, str(ULID()))
         if limit_usd is None:
             if is_to_play:
                 ledger.note_no_budget()
             yield None
             return
-        if ledger.unknown and self._settings.resume:
+        ledger.check()
+        tables = self._asked.price_tables()
+        if ledger.needs_journals and self._settings.resume:
             cells = {run_id(begun, cell.key): cell for cell in grid.cells()}
-            tables, is_all = self._asked.price_tables(), ledger.unknown == ALL_EARLIER
-            usd = journalled_usd(cells, grid, rows.values(), stores, tables, is_all=is_all)
-            ledger.add(ledger.unknown, usd)
-        limit = SpendingLimit(limit_usd, partial(ledger.keep, limit_usd))
+            usd = journalled_usd(cells, grid, rows.values(), stores, tables, ledger.processes)
+            ledger.add_journals(usd)
+            if ledger.is_new and usd:
+                self._notice("What was spent so far is counted by the journals, without looks.")
+        limit = SpendingLimit(limit_usd, partial(ledger.keep, limit_usd), ledger.process)
         try:
-            yield CellBudget(limit, grid, self._asked.price_tables())
+            yield CellBudget(limit, grid, tables)
         finally:
             with suppress(ArtifactError):  # more than was spent is noted
                 ledger.close(limit.close())
