@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from functools import cache
-from queue import SimpleQueue
 from traceback import clear_frames
 from typing import Any, TypeVar, cast, overload
 
@@ -25,33 +24,15 @@ _TOML_KINDS: tuple[tuple[type, str], ...] = (
     (list, "a list"),
     (dict, "a table"),
 )
-_Piece = tuple["Future[Any]", Callable[[], Any]]
-# The inboxes of threads that have nothing to do.
-_idle: deque["SimpleQueue[_Piece]"] = deque()
 _decoding = threading.Lock()
 _decoded_types: set[object] = set()
 
 
 def start_thread(work: Callable[[], Result]) -> "Future[Result]":
-    """Do the work in a daemon thread that nothing else uses meanwhile, be it an earlier one that is
-    idle; the process ends without waiting for it.
-    """
+    """Do the work in a daemon thread of its own; the process ends without waiting for it."""
     future: Future[Result] = Future()
-    try:
-        inbox = _idle.pop()
-    except IndexError:
-        inbox = SimpleQueue()
-        threading.Thread(target=_serve, args=(inbox,), name="worker", daemon=True).start()
-    inbox.put((future, work))
+    threading.Thread(target=_fulfil, args=(future, work), name="worker", daemon=True).start()
     return future
-
-
-def _serve(inbox: "SimpleQueue[_Piece]") -> None:
-    while True:
-        future, work = inbox.get()
-        _fulfil(future, work)
-        del future, work  # an idle thread holds on to no result
-        _idle.append(inbox)
 
 
 class Workers:
@@ -163,12 +144,10 @@ def decode(body: bytes, kind: type[T]) -> T:
 def described(kind: object) -> Any:  # noqa: ANN401 -- one of msgspec's descriptions
     """See `msgspec.inspect.type_info`; safe in several threads."""
     with _decoding:
-        return _described(kind)
+        return _type_info(kind)
 
 
-@cache
-def _described(kind: object) -> Any:  # noqa: ANN401
-    return type_info(kind)
+_type_info = cache(type_info)
 
 
 def kind_of(value: object) -> str:
@@ -200,15 +179,10 @@ def _fulfil(future: "Future[Any]", work: Callable[[], Any]) -> None:
     try:
         result = work()
     except BaseException as error:  # noqa: BLE001 -- raised again where the future is waited for
-        _clear_locals(error)
+        cause: BaseException | None = error
+        while cause is not None:  # errors are kept; the large answers in their frames need not be
+            clear_frames(cause.__traceback__)
+            cause = cause.__cause__ or cause.__context__
         future.set_exception(error)
     else:
         future.set_result(result)
-
-
-def _clear_locals(error: BaseException) -> None:
-    """Free what an error's traceback refers to: errors are kept, large answers need not be."""
-    cause: BaseException | None = error
-    while cause is not None:
-        clear_frames(cause.__traceback__)
-        cause = cause.__cause__ or cause.__context__

@@ -227,7 +227,7 @@ class DamagedJournalError(UsageError):
 
 
 class ModelError(BenchError):
-    """A model call failed. `retry_after_s` is the wait that the service asked for."""
+    """A model call failed."""
 
     def __init__(
         self,
@@ -241,7 +241,6 @@ class ModelError(BenchError):
         self.code = code
         self.end_reason = end_reason
         self.retryable = retryable
-        self.retry_after_s: float | None = None
 
 
 class ArtifactError(BenchError):
@@ -267,8 +266,6 @@ class StoreDeniedError(ArtifactError):
 class Stopped(BenchError):  # noqa: N818 -- an order to end, not a fault
     """The run was told to end. `code` is `interrupted`, `deadline` or `budget`."""
 
-    retryable = True
-
     def __init__(
         self,
         message: str,
@@ -280,6 +277,7 @@ class Stopped(BenchError):  # noqa: N818 -- an order to end, not a fault
         super().__init__(message, hint=hint)
         self.code = end_reason
         self.end_reason = end_reason
+        self.retryable = end_reason != "budget"
         self.signal_number = signal_number
 
     @classmethod

@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from socratic_bench.errors import ArtifactError, StoreOutageError
-from socratic_bench.storage.s3 import Bucket, S3Store
+from socratic_bench.storage.s3 import S3Store
 from tests.fakes import KEPT, PATIENCE_S, FakeBedrock, Said, Sent, xml
 
 KEY = "raw/runs/run-1/turn_000.json"
@@ -104,7 +104,7 @@ def test_nobody_there_is_an_outage(s3, store):
 
 def test_an_answer_that_breaks_off_is_an_outage(s3, store):
     s3.scripts[""] = [Said(b"short", 200, {"Content-Length": "400", "ETag": '"1"'})]
-    bucket = Bucket("bucket", prefix="", region="us-east-1")
+    bucket = S3Store("bucket", prefix="", region="us-east-1")
     reading = threading.Thread(target=lambda: caught.append(_error(lambda: bucket.get(KEY))))
     caught: list[Exception | None] = []
     reading.start()
@@ -128,8 +128,8 @@ class TestWhatIsSent:
     def test_every_object_is_encrypted_with_the_key(self, s3, store):
         s3.scripts[""] = [Said(b"", 200, {"ETag": '"1"'})]
         store.put(KEY, b"{}")
-        store.bucket.put_if(KEY, b"{}", etag=None)
-        store.bucket.put_if(KEY, b"{}", etag='"1"')
+        store.put_if(KEY, b"{}", etag=None)
+        store.put_if(KEY, b"{}", etag='"1"')
 
         for sent in s3.sent:
             assert sent.headers["x-amz-server-side-encryption"] == "aws:kms"

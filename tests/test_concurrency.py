@@ -63,13 +63,6 @@ class TestWorkers:
         assert (waiting.cancelled(), late.cancelled()) == (True, True)
 
 
-def test_an_idle_thread_does_the_next_work():
-    threads = [start_thread(threading.current_thread).result(PATIENCE_S) for _ in range(50)]
-
-    assert len(set(threads)) < 50
-    assert all(thread.daemon for thread in threads)
-
-
 class TestConnectionLimit:
     def test_the_first_that_waits_gets_the_next_connection(self):
         limit, order = ConnectionLimit(1), []

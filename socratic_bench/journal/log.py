@@ -8,7 +8,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from datetime import datetime
 from functools import cache
 from hashlib import sha256
 from typing import Any
@@ -16,24 +15,22 @@ from typing import Any
 import orjson
 from msgspec import to_builtins
 from msgspec.structs import replace
-from orjson import Fragment
 
 from socratic_bench.concurrency import decode
 from socratic_bench.documents import encode
 from socratic_bench.documents.encoding import plain_keys
 from socratic_bench.documents.journal import (
-    Answered,
-    Failed,
-    RequestEntry,
+    EndEntry,
+    Noticed,
     StoredCompletion,
     StoredMessage,
     Timed,
 )
-from socratic_bench.errors import ArtifactError, BenchError
+from socratic_bench.errors import ArtifactError
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.ports.store import Journal
 from socratic_bench.redaction import known_secrets
-from socratic_bench.types import CallKey, Completion, Request
+from socratic_bench.types import Completion, Request
 
 # The fields of a `GenerateConfig` that are always in the digest, set or not. Others are in it only
 # if they differ from their defaults, so that a new setting leaves earlier digests as they are.
@@ -59,70 +56,26 @@ class Log:
         self,
         journal: Journal,
         *,
-        now: Callable[[], datetime],
         elapsed_s: Callable[[], float],
         on_failure: Callable[[ArtifactError], None],
     ) -> None:
         self._journal = journal
-        self._now = now
         self._elapsed_s = elapsed_s
         self._on_failure = on_failure
         self._lock = threading.Lock()
         self._is_open = True
         self.has_calls = False
 
-    def add_request(
-        self,
-        key: CallKey,
-        model_id: str,
-        *,
-        input_tokens_at_most: int,
-        output_tokens_at_most: int | None,
-    ) -> None:
-        """A request is about to be sent; its upper bounds count if no result is ever noted."""
-        self.has_calls = True
-        self.add(
-            RequestEntry(
-                key=key,
-                model_id=model_id,
-                at=self._now(),
-                input_tokens_at_most=input_tokens_at_most,
-                output_tokens_at_most=output_tokens_at_most,
-            ),
-            durable=False,
-        )
-
     def writes(self) -> Sequence[Future[None]]:
         """See `socratic_bench.ports.store.Journal`."""
         return self._journal.writes()
-
-    def add_answer(self, key: CallKey, request_sha256: str, stored: bytes) -> None:
-        """A call was answered; `stored` is the answer in JSON, see `stored_json`."""
-        self.has_calls = True
-        completion: Any = Fragment(stored)  # stands in the entry's JSON as it is
-        self.add(Answered(key=key, request_sha256=request_sha256, completion=completion))
-
-    def add_failure(self, key: CallKey, request_sha256: str, error: BenchError) -> None:
-        """A call failed for good, or was given up."""
-        self.has_calls = True
-        self.add(
-            Failed(
-                key=key,
-                request_sha256=request_sha256,
-                code=error.code,
-                message=error.message,
-                end_reason=error.end_reason,
-                retryable=error.retryable,
-                hint=error.hint,
-                attempts=tuple(error.attempts),
-            )
-        )
 
     def add(self, entry: Timed, *, durable: bool = True) -> None:
         """See `socratic_bench.ports.store.Journal.append`."""
         with self._lock:
             if not self._is_open:
                 return
+            self.has_calls |= not isinstance(entry, Noticed | EndEntry)
             try:
                 timed = replace(entry, elapsed_s=round(self._elapsed_s(), 3))
                 self._journal.append(plain_keys(timed), durable=durable)

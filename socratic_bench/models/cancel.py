@@ -2,10 +2,8 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, InvalidStateError
+from concurrent.futures import FIRST_COMPLETED, Future, InvalidStateError, wait
 from contextlib import contextmanager, suppress
-from functools import partial
-from threading import Lock
 from typing import Any, TypeVar
 
 from socratic_bench.concurrency import start_thread
@@ -18,45 +16,8 @@ Futures = Sequence["Future[Any]"]
 
 def wait_for_first(futures: Futures, timeout_s: float | None) -> None:
     """Return when one of the futures is done, or once the time has passed."""
-    waiter = Lock()
-    waiter.acquire()
-    for future in futures:
-        _wake_when_done(future, waiter)
-    waiter.acquire(timeout=-1 if timeout_s is None else timeout_s)
-    for future in futures:
-        if isinstance(future, _End):
-            future.waiters.discard(waiter)
-
-
-def _wake_when_done(future: "Future[Any]", waiter: Lock) -> None:
-    if not isinstance(future, _End):
-        future.add_done_callback(partial(_wake, waiter))
-        return
-    future.waiters.add(waiter)
-    if future.error:
-        _wake(waiter)
-
-
-def _wake(waiter: Lock, _: object = None) -> None:
-    with suppress(RuntimeError):  # it is awake already
-        waiter.release()
-
-
-class _End(Future[BenchError]):
-    """What ends a run: nearly all its waits are for this, too, so that those which are over have to
-    be forgotten, other than by the callbacks of a future. `error` is read without a lock.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.error: BenchError | None = None
-        self.waiters: set[Lock] = set()
-
-    def set_result(self, result: BenchError) -> None:
-        super().set_result(result)
-        self.error = result
-        for waiter in tuple(self.waiters):
-            _wake(waiter)
+    if not any(future.done() for future in futures):  # `wait` does not count cancelled ones
+        wait(futures, timeout_s, FIRST_COMPLETED)
 
 
 class CancelToken:
@@ -74,7 +35,7 @@ class CancelToken:
     ) -> None:
         self.monotonic_s = monotonic_s
         self._wait = wait
-        self._ended = _End()
+        self._ended: Future[BenchError] = Future()
         self._children: set[CancelToken] = set()
         self._deadline_at_s: float | None = None
         self._deadline_s = 0.0
@@ -115,7 +76,7 @@ class CancelToken:
     @property
     def error(self) -> BenchError | None:
         """What ended the run, if something did."""
-        return self._ended.error
+        return self._ended.result() if self._ended.done() else None
 
     def start_deadline(self, deadline_s: float | None, shorter: str = Benchmark.shorter) -> None:
         """End the run so many seconds from now; `shorter` is a benchmark's: see `Benchmark`."""
@@ -126,18 +87,21 @@ class CancelToken:
 
     def check(self) -> None:
         """Raise what ended the run, if something did."""
-        remaining = self.remaining_s
-        if remaining is not None and remaining <= 0:
-            self._end_by_deadline()
-        if self._ended.error:
-            raise self._ended.error
+        if self.remaining_s == 0:
+            self.end(
+                Stopped(
+                    f"The deadline of {self._deadline_s:g} s passed before the run was complete.",
+                    end_reason="deadline",
+                    hint=Problem.of(f"Raise {{deadline_s}} or {self._shorter}."),
+                )
+            )
+        if self.error:
+            raise self.error
 
     def sleep(self, seconds: float) -> None:
         """Sleep, or raise what ends the run meanwhile."""
-        remaining = self.remaining_s
-        if remaining is not None and remaining <= seconds:
-            seconds = remaining
-        self._wait([self._ended], max(0.0, seconds))
+        remaining_s = self.remaining_s
+        self._wait([self._ended], seconds if remaining_s is None else min(seconds, remaining_s))
         self.check()
 
     def pause(self, seconds: float, until: "Future[None]") -> None:
@@ -175,15 +139,6 @@ class CancelToken:
         if self._deadline_at_s is None:
             return None
         return max(0.0, self._deadline_at_s - self.monotonic_s())
-
-    def _end_by_deadline(self) -> None:
-        self.end(
-            Stopped(
-                f"The deadline of {self._deadline_s:g} s passed before the run was complete.",
-                end_reason="deadline",
-                hint=Problem.of(f"Raise {{deadline_s}} or {self._shorter}."),
-            )
-        )
 
 
 def run_cancellable(work: Callable[[], Result], cancel_token: CancelToken) -> Result:

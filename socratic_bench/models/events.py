@@ -6,11 +6,13 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Literal
+from datetime import datetime
+from typing import Any, Literal
 
 from msgspec import Struct
+from orjson import Fragment
 
-from socratic_bench.documents.journal import FailedAttemptEntry
+from socratic_bench.documents.journal import Answered, Failed, FailedAttemptEntry, RequestEntry
 from socratic_bench.documents.usage import RoleUsage
 from socratic_bench.errors import BenchError, ModelError
 from socratic_bench.journal.log import Log
@@ -102,29 +104,43 @@ class JournalListener(Struct, frozen=True):
     """
 
     log: Log
+    now: Callable[[], datetime]
     wait: Callable[[Future[None], float], object]
 
     def on_call(self, event: CallEvent) -> None:
         """Write the event down, if a later process has to know of it."""
         match event:
             case AttemptBegan():
-                self.log.add_request(
-                    event.key,
-                    event.model_id,
+                request = RequestEntry(
+                    key=event.key,
+                    model_id=event.model_id,
+                    at=self.now(),
                     input_tokens_at_most=event.input_tokens_at_most,
                     output_tokens_at_most=event.request.config.max_tokens,
                 )
+                self.log.add(request, durable=False)
                 with suppress(TimeoutError, BenchError):
                     for write in self.log.writes():
                         self.wait(write, NOTED_WITHIN_S)
             case AttemptFailed():
+                failed = FailedAttemptEntry(key=event.key, attempt=event.attempt)
+                self.log.add(failed, durable=False)
+            case CallAnswered(key=key, request_sha256=sha256):
+                completion: Any = Fragment(event.stored)  # stands in the entry's JSON as it is
+                self.log.add(Answered(key=key, request_sha256=sha256, completion=completion))
+            case CallFailed(key=key, request_sha256=sha256, error=error):
                 self.log.add(
-                    FailedAttemptEntry(key=event.key, attempt=event.attempt), durable=False
+                    Failed(
+                        key=key,
+                        request_sha256=sha256,
+                        code=error.code,
+                        message=error.message,
+                        end_reason=error.end_reason,
+                        retryable=error.retryable,
+                        hint=error.hint,
+                        attempts=tuple(error.attempts),
+                    )
                 )
-            case CallAnswered():
-                self.log.add_answer(event.key, event.request_sha256, event.stored)
-            case CallFailed():
-                self.log.add_failure(event.key, event.request_sha256, event.error)
             case _:
                 pass
 

@@ -1,6 +1,7 @@
 """What a model's call shows of it, and whether the stores take what a run keeps there."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -13,7 +14,6 @@ from socratic_bench.errors import (
     CheckStatus,
     Problem,
     Stopped,
-    StoreOutageError,
     UsageError,
     Words,
     message_without_subject,
@@ -22,6 +22,7 @@ from socratic_bench.ports.provider import Quota
 from socratic_bench.retrying import RetryPolicy
 from socratic_bench.runs.doctor_calls import TargetCall
 from socratic_bench.settings import CoreConfig
+from socratic_bench.storage.delivery import is_outage
 from socratic_bench.storage.keys import trial_key
 from socratic_bench.storage.s3 import S3Store
 from socratic_bench.storage.stores import open_bucket, open_folder
@@ -249,64 +250,40 @@ def check_bucket(
     except UsageError as error:
         yield CheckResult.of("bucket_write", "failed", where, error)
         return
-    key = trial_key(name)
-    written = _try("bucket_write", store, key, sleep, _write)
-    yield written
-    if written.status != "ok":
-        return
-    # A run reads and lists to be resumed, and deletes nothing.
-    needed: CheckStatus = "failed" if config.resume else "unknown"
-    yield _try("bucket_read", store, key, sleep, _read, needed)
-    yield _try("bucket_delete", store, key, sleep, _delete, "unknown")
+    key, where = trial_key(name), store.location(trial_key(name))
+    policy = RetryPolicy(max_attempts=MAX_ATTEMPTS, wait_max_s=2.0)
+    steps: tuple[tuple[CheckName, str, Callable[[S3Store, str], None], CheckStatus], ...] = (
+        ("bucket_write", "written", _write, "failed"),
+        # A run reads and lists to be resumed, and deletes nothing.
+        ("bucket_read", "read back", _read, "failed" if config.resume else "unknown"),
+        ("bucket_delete", "deleted", S3Store.delete, "unknown"),
+    )
+    for check, message, step, denied in steps:
+        work = partial(step, store, key)
+        try:
+            policy.call(work, passes=is_outage, sleep=sleep)
+        except BenchError as error:
+            result = CheckResult.of(check, denied, where, error)
+            stays = f" It stays there: {_LEFTOVER}. A run deletes nothing."
+            is_left = check == "bucket_delete"
+            yield replace(result, message=f"{result.message}{stays}") if is_left else result
+            if check == "bucket_write":
+                return
+        else:
+            yield CheckResult(check=check, status="ok", subject=where, message=message)
 
 
-def _write(store: S3Store, key: str) -> str:
+def _write(store: S3Store, key: str) -> None:
     """Write as a journal is written: on the condition that there is no such object."""
-    if store.bucket.put_if(key, BODY, etag=None) is None:
+    if store.put_if(key, BODY, etag=None) is None:
         raise ArtifactError(store.location(key), "could not be written: it is there already.")
-    return "written"
 
 
-def _read(store: S3Store, key: str) -> str:
-    stored = store.bucket.get(key)
+def _read(store: S3Store, key: str) -> None:
+    stored = store.get(key)
     if stored is None or stored.body != BODY:
         raise ArtifactError(
             store.location(key),
             "could not be read: what is there is not what was written.",
             hint="Check what stands between here and S3, such as a proxy.",
         )
-    return "read back"
-
-
-def _delete(store: S3Store, key: str) -> str:
-    store.bucket.delete(key)
-    return "deleted"
-
-
-def _try(
-    check: CheckName,
-    store: S3Store,
-    key: str,
-    sleep: Callable[[float], None],
-    work: Callable[[S3Store, str], str],
-    denied: CheckStatus = "failed",
-) -> CheckResult:
-    """Do the work, with a few tries; `denied` is the status if it is not allowed."""
-    where = store.location(key)
-    policy = RetryPolicy(max_attempts=MAX_ATTEMPTS, wait_max_s=2.0)
-    try:
-        message = policy.call(
-            lambda: work(store, key),
-            passes=lambda error: isinstance(error, StoreOutageError),
-            sleep=sleep,
-        )
-    except BenchError as error:
-        result = CheckResult.of(check, denied, where, error)
-        return result if check != "bucket_delete" else _with_leftover(result)
-    return CheckResult(check=check, status="ok", subject=where, message=message)
-
-
-def _with_leftover(result: CheckResult) -> CheckResult:
-    return replace(
-        result, message=f"{result.message} It stays there: {_LEFTOVER}. A run deletes nothing."
-    )

@@ -318,7 +318,7 @@ class _SimulatedJudging(Struct):
                 self._judge(turns, len(turns) - 1)
 
     def conclude(self, turns: Sequence[Turn], episode_result: EpisodeResult) -> None:
-        """Have the judge asked about the episode as a whole, as a `ClosingJudge` does."""
+        """Have the judge asked about the episode as a whole."""
         question = closing_question(self.plan, turns, episode_result)
         if question is None:
             return

@@ -274,7 +274,7 @@ class SimulatedModel(Struct, kw_only=True):
         self, request: Request, refused: Sequence[str], reservation: Reservation | None
     ) -> None:
         if reservation:  # what is refused costs nothing
-            reservation.release()
+            reservation.settle(0.0)
         self.seen.learn(refused)
         self.warms = self.warms and caches_system(request, self._can)
 

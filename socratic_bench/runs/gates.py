@@ -99,7 +99,7 @@ def missing_verdicts(turns: Sequence[Turn]) -> BenchError | None:
     """
     unscored = [turn.outcome for turn in turns if isinstance(turn.outcome, Unscored)]
     if unavailable := [each for each in unscored if "unavailable" in (each.reason, *each.causes)]:
-        error: BenchError = ModelError(
+        error = ModelError(
             _unjudged_message(unavailable),
             code="judge_unavailable",
             end_reason="unavailable",
@@ -110,9 +110,7 @@ def missing_verdicts(turns: Sequence[Turn]) -> BenchError | None:
         return error
     if unaffordable := [each for each in unscored if "budget" in (each.reason, *each.causes)]:
         hint = Problem.of("Raise {max_cost_usd}.")
-        error = Stopped(_unjudged_message(unaffordable), end_reason="budget", hint=hint)
-        error.retryable = False
-        return error
+        return Stopped(_unjudged_message(unaffordable), end_reason="budget", hint=hint)
     return None
 
 

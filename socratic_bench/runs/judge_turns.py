@@ -1,7 +1,5 @@
-"""The turns of a run: each is measured, stored and judged while the dialogue goes on.
-
-`TurnRecord` takes the turns as they are played. Once the episode has ended, its `ClosingJudge` has
-the jury asked about the episode as a whole.
+"""The turns of a run: each is measured, stored and judged while the dialogue goes on. Once it has
+ended, the jury is asked about the episode as a whole.
 """
 
 import threading
@@ -88,7 +86,7 @@ class TurnRecord:
         self._judging: dict[int, Future[None]] = {}
         self._turn_worker = Workers(1)
         self._judge_workers = Workers(context.plan.judges_at_once)
-        self._closing_judge = ClosingJudge(context, stores)
+        self._closing: ClosingResult | None = None
 
     def judge_with(self, jury: Jury | None) -> None:
         """Have the turns judged, all of which are yet to come; `None`: nobody judges."""
@@ -110,17 +108,38 @@ class TurnRecord:
     def wait(self, outcome: Outcome) -> None:
         """After the last turn: wait until all are judged, and the episode as a whole.
 
-        Raises what ends the run meanwhile.
+        With a budget the closing question is asked after the verdicts, so that these come first
+        whoever is quicker. Raises what ends the run meanwhile.
         """
         self._end_play()
-        for processing in list(self._processing.values()):
-            self._context.cancel_token.result(processing)
+        self._wait_for(self._processing)
         turns = [turn for _, turn in sorted(self._turns.items())]
-        judging = list(self._judging.values())
-        if self._jury is None:
-            self._closing_judge.wait_for(judging)
-        else:
-            self._closing_judge.judge(self._jury, turns, outcome, judging)
+        question = closing_question(self._context.plan, turns, outcome) if self._jury else None
+        if question is None or self._context.config.max_cost_usd is not None:
+            self._wait_for(self._judging)
+        if self._jury and question:
+            self._conclude(self._jury, question)
+            self._wait_for(self._judging)
+
+    def _wait_for(self, works: Mapping[int, "Future[None]"]) -> None:
+        for future in list(works.values()):
+            self._context.cancel_token.result(future)
+
+    def _conclude(self, jury: Jury, question: ClosingQuestion) -> None:
+        """Have the jury asked. A late answer is dropped, so document and files agree."""
+        try:
+            result = jury.conclude(question)
+        except BenchError as error:
+            self._context.cancel_token.end(error)
+            raise
+        run_id, judge_model = self._context.run_id, jury.model_id
+        with self._storing:
+            if not self._is_frozen:
+                self._closing = result
+                self._stores.send(
+                    self._context.keys.closing_verdict,
+                    lambda: ClosingFile.of(result, run_id=run_id, judge_model=judge_model).printed,
+                )
 
     def unless_incomplete(self, outcome: Outcome) -> Outcome:
         """How the run ended, or a defect if a benchmark has published fewer items than it has."""
@@ -160,9 +179,7 @@ class TurnRecord:
             self._measure_late(turn, until_s) if turn.index in unprocessed else turn
             for turn in turns
         )
-        return PlayedTurns(
-            turns=measured, unmeasured=dict(self._unmeasured), closing=self._closing_judge.freeze()
-        )
+        return PlayedTurns(turns=measured, unmeasured=dict(self._unmeasured), closing=self._closing)
 
     def _end_play(self) -> None:
         with suppress(InvalidStateError):
@@ -269,59 +286,3 @@ class TurnRecord:
             return self._measure(turn.index)
         except Exception:  # noqa: BLE001 -- the run has ended, and what was played is reported
             return turn
-
-
-class ClosingJudge:
-    """Has the jury asked about an episode that has ended, beside the verdicts on its last turns."""
-
-    def __init__(self, context: RunContext, stores: RunStores) -> None:
-        self._context = context
-        self._stores = stores
-        self._lock = threading.Lock()
-        self._is_frozen = False
-        self._result: ClosingResult | None = None
-
-    def judge(
-        self,
-        jury: Jury,
-        turns: Sequence[Turn],
-        outcome: Outcome,
-        verdicts: Sequence["Future[None]"],
-    ) -> None:
-        """Have the jury asked if there is a question; wait for it and for the `verdicts`.
-
-        With a budget it is asked after the verdicts, so that these come first whoever is quicker.
-        Raises what ends the run meanwhile.
-        """
-        question = closing_question(self._context.plan, turns, outcome)
-        if question is not None:
-            if self._context.config.max_cost_usd is not None:
-                self.wait_for(verdicts)
-            self._ask(jury, question)
-        self.wait_for(verdicts)
-
-    def wait_for(self, verdicts: Sequence["Future[None]"]) -> None:
-        """Wait for verdicts, or raise what ends the run meanwhile."""
-        for verdict in verdicts:
-            self._context.cancel_token.result(verdict)
-
-    def freeze(self) -> ClosingResult | None:
-        """What came of it; a later answer is dropped, so document and files agree."""
-        with self._lock:
-            self._is_frozen = True
-            return self._result
-
-    def _ask(self, jury: Jury, question: ClosingQuestion) -> None:
-        try:
-            result = jury.conclude(question)
-        except BenchError as error:
-            self._context.cancel_token.end(error)
-            raise
-        run_id, judge_model = self._context.run_id, jury.model_id
-        with self._lock:
-            if not self._is_frozen:
-                self._result = result
-                self._stores.send(
-                    self._context.keys.closing_verdict,
-                    lambda: ClosingFile.of(result, run_id=run_id, judge_model=judge_model).printed,
-                )

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 import orjson
@@ -31,7 +31,7 @@ from socratic_bench.settings import MAX_STORED_BYTES
 from socratic_bench.storage.delivery import Delivery, with_retries
 from socratic_bench.storage.keys import RunKeys, index_of
 from socratic_bench.storage.lease import Lease, LeaseTerms
-from socratic_bench.storage.s3 import Bucket, Stored
+from socratic_bench.storage.s3 import S3Store, Stored
 from socratic_bench.types import plural
 
 READERS = 8
@@ -50,7 +50,7 @@ class BucketJournals:
     """
 
     def __init__(
-        self, bucket: Bucket, delivery: Delivery, terms: LeaseTerms, *, keeps_notes: bool = True
+        self, bucket: S3Store, delivery: Delivery, terms: LeaseTerms, *, keeps_notes: bool = True
     ) -> None:
         self._bucket = bucket
         self._delivery = delivery
@@ -68,9 +68,9 @@ class BucketJournals:
         folder = index_of(identity)
         index = self._with_retries(lambda: self._bucket.sizes(folder))
         for run_id in sorted((key.removeprefix(folder) for key in index), reverse=True):
-            keys = _keys_or_none(run_id)
-            if keys and self._get(keys.entry(0)):
-                yield run_id
+            with suppress(UsageError):  # an object of another name
+                if self._get(RunKeys(run_id).entry(0)):
+                    yield run_id
 
     def holds(self, run_id: str) -> bool:
         """Whether there is a journal of this run."""
@@ -261,7 +261,7 @@ class EntryStore:
     """
 
     def __init__(
-        self, bucket: Bucket, lease: Lease, first_key: str, index: str, bodies: dict[str, bytes]
+        self, bucket: S3Store, lease: Lease, first_key: str, index: str, bodies: dict[str, bytes]
     ) -> None:
         self._bucket = bucket
         self._lease = lease
@@ -288,9 +288,13 @@ class EntryStore:
     def missing(self, objects: Mapping[str, StoredObject]) -> Sequence[str] | None:
         """See `socratic_bench.ports.store.ArtifactStore`, also of earlier processes' files."""
         del objects
-        n_bytes = {key: len(body) for key, body in [*self.bodies.items()] if key in self.kept}
+        bodies = {key: body for key, body in [*self.bodies.items()] if key in self.kept}
+        own = {
+            key: StoredObject(n_bytes=len(body), sha256=b"")  # a bucket compares lengths alone
+            for key, body in {**bodies, self._index: b""}.items()
+        }
         try:
-            missing = self._bucket.missing({**n_bytes, self._index: 0})
+            missing = self._bucket.missing(own)
         except ArtifactError:
             self.is_sound = False
             raise
@@ -365,10 +369,3 @@ def _read_entry(
     if link.previous != previous:
         return None, "does not follow the one before"
     return link.entry, ""
-
-
-def _keys_or_none(run_id: str) -> RunKeys | None:
-    try:
-        return RunKeys(run_id)
-    except UsageError:
-        return None

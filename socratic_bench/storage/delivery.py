@@ -75,7 +75,7 @@ class Delivery:
         self._on_full = on_full
         self._lock = threading.Lock()
         self._queues: dict[int, UploadQueue] = {}
-        self._n_bytes = 0
+        self.waiting_bytes = 0  # of files that wait in memory, and are in no store yet
         self._pending: dict[Future[None], Upload] = {}
         self._refused: list[Upload] = []
 
@@ -88,12 +88,6 @@ class Delivery:
     def kept(self) -> dict[str, StoredObject]:
         """What a store has taken, by key; the stores agree once all is settled."""
         return {key: stored for queue in self._all_queues() for key, stored in queue.kept.items()}
-
-    @property
-    def waiting_bytes(self) -> int:
-        """Bytes of files that wait in memory, and are in no store yet."""
-        with self._lock:
-            return self._n_bytes
 
     def send(self, key: str, body: bytes) -> None:
         """Start writing `body` to every store; returns at once."""
@@ -140,7 +134,9 @@ class Delivery:
             if not lost:
                 return None
             notice(f"{_lost_message(lost)} What of it can be made again is written anew.")
-            self._send_again(lost, body_of)
+            for store, key in lost:
+                if (body := body_of(key)) is not None:
+                    self._start(self._upload(store, key, body))
             error = self.settle()
             lost = [] if error else self._lost(notice)
         except ArtifactError as failure:
@@ -172,14 +168,6 @@ class Delivery:
             raise errors[0]
         return lost
 
-    def _send_again(
-        self, lost: Sequence[tuple[ArtifactStore, str]], body_of: Callable[[str], bytes | None]
-    ) -> None:
-        for store, key in lost:
-            body = body_of(key)
-            if body is not None:
-                self._start(self._upload(store, key, body))
-
     def conclude(self, key: str, body: bytes, wait_for: WaitFor = wait) -> ArtifactError | None:
         """Write the file that says that all others are there: to the bucket first, and nowhere
         after a failure. A folder seldom fails after that, so that all stores agree.
@@ -206,40 +194,37 @@ class Delivery:
     def _upload(self, store: ArtifactStore, key: str, body: bytes) -> Upload:
         upload = Upload(store, key, body, self._backing.read if self._backing else None)
         with self._lock:
-            is_full = self._n_bytes + len(body) > self._memory_bytes
+            is_full = self.waiting_bytes + len(body) > self._memory_bytes
             is_refused = is_full and store is not self._backing
             is_first = is_refused and not self._refused
             if is_refused:
                 self._refused.append(upload)
                 upload.drop_body()
             else:
-                self._n_bytes += len(body)
+                self.waiting_bytes += len(body)
         if is_first:
-            self._on_full(self._out_of_memory(upload))
+            self._on_full(
+                ArtifactError(
+                    f"Over {self._memory_bytes // 2**20} MiB wait for {store.location('')}, which "
+                    "does not take them.",
+                    hint=Problem.of("Give {output_dir}, too, where artifacts can wait."),
+                )
+            )
         return upload
-
-    def _out_of_memory(self, upload: Upload) -> ArtifactError:
-        return ArtifactError(
-            f"Over {self._memory_bytes // 2**20} MiB wait for {upload.store.location('')}, which "
-            "does not take them.",
-            hint=Problem.of("Give {output_dir}, too, where artifacts can wait."),
-        )
 
     def _start(self, upload: Upload, siblings: Sequence[Upload] = ()) -> Future[None] | None:
         """Write an upload; once it has arrived, its body and those of `siblings` leave memory."""
         with self._lock:
             if upload in self._refused:
                 return None
-            queue = self._queue_of(upload.store)
+            store = upload.store
+            if id(store) not in self._queues:
+                self._queues[id(store)] = UploadQueue(store, self._policy)
+            queue = self._queues[id(store)]
             future = queue.submit(upload, then=lambda: self._release(upload, *siblings))
             self._pending[future] = upload
         future.add_done_callback(self._forget_arrived)
         return future
-
-    def _queue_of(self, store: ArtifactStore) -> UploadQueue:
-        if id(store) not in self._queues:
-            self._queues[id(store)] = UploadQueue(store, self._policy)
-        return self._queues[id(store)]
 
     def _forget_arrived(self, future: Future[None]) -> None:
         if not future.cancelled() and future.exception() is None:
@@ -247,9 +232,8 @@ class Delivery:
                 self._pending.pop(future, None)
 
     def _release(self, *uploads: Upload) -> None:
-        """Free the memory of files that have arrived, or can be read again."""
         with self._lock:
-            self._n_bytes -= sum(upload.drop_body() for upload in uploads)
+            self.waiting_bytes -= sum(upload.drop_body() for upload in uploads)
 
     def _unsettled(self) -> list[Future[None]]:
         with self._lock:
@@ -372,17 +356,13 @@ class UploadQueue:
             raise upload.error
         upload.late_tries += self._settling.is_set()
         try:
-            self._put(upload)
+            body = upload.body
+            self.store.put(upload.key, body)
         except ArtifactError as error:
             upload.error = error
             if isinstance(error, StoreOutageError):
                 self._outage = error
             raise
-
-    def _put(self, upload: Upload) -> None:
-        """Put the file into the store, and note that it has it."""
-        body = upload.body
-        self.store.put(upload.key, body)
         self.kept[upload.key] = StoredObject(n_bytes=len(body), sha256=upload.sha256)
         upload.error = self._outage = None
         self._since_s = self._policy.monotonic_s()
@@ -416,20 +396,16 @@ def _missing_error(missing: Sequence[Upload]) -> ArtifactError:
     """How many files are missing, why the first one is, and where the next ones belong."""
     first = next((upload for upload in missing if upload.error), missing[0])
     further = [(upload.store, upload.key) for upload in missing if upload is not first]
-    n_missing = plural(len(missing), "artifact is", "artifacts are")
-    sentences = [f"{n_missing} missing. {_failure_message(first)}"]
-    if further:
-        sentences.append(f"Missing, too: {_locations(further)}.")
-    error = ArtifactError(" ".join(sentences), hint="Run again, or give the store more time.")
-    if first.error:
-        error.hints = first.error.hints
-    return error
-
-
-def _failure_message(upload: Upload) -> str:
-    if upload.error:
-        return upload.error.message
-    return f"{upload.store.location(upload.key)} was not delivered in time."
+    error = first.error or ArtifactError(
+        f"{first.store.location(first.key)} was not delivered in time.",
+        hint="Run again, or give the store more time.",
+    )
+    message = f"{plural(len(missing), 'artifact is', 'artifacts are')} missing. {error.message}"
+    missing_error = ArtifactError(
+        f"{message} Missing, too: {_locations(further)}." if further else message
+    )
+    missing_error.hints = error.hints
+    return missing_error
 
 
 def _lost_message(lost: Sequence[tuple[ArtifactStore, str]]) -> str:

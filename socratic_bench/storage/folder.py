@@ -105,8 +105,9 @@ class FolderStore:
         """Whether there is a file of this name. Raises `ArtifactError`."""
         return self._reading(key, lambda: self._tree.stat(key) is not None)
 
-    def names(self, folder: str) -> Sequence[str]:
+    def folders(self, key: str) -> Sequence[str]:
         """The names in a folder, sorted; none if it is not there. Raises `ArtifactError`."""
+        folder = key.rstrip("/")
         names = self._reading(folder, lambda: self._tree.names(folder))
         return [name for name in names if not name.startswith(".")]  # drafts of files
 
@@ -120,8 +121,20 @@ class FolderStore:
                 hint="Leave the output folder of a run alone while it is under way.",
             ) from error
 
+    def update(self, key: str, change: Callable[[bytes | None], bytes | None]) -> None:
+        """See `ListedStore`. Others are excluded by `exclusive` meanwhile."""
+        body = change(self.get(key))
+        if body is not None:
+            self.put(key, body)
+
+    def get(self, key: str) -> bytes | None:
+        return self.read(key) if self.holds(key) else None
+
+    def keys(self, prefix: str) -> Sequence[str]:
+        folder, _, start = prefix.rpartition("/")
+        return [f"{folder}/{name}" for name in self.folders(folder) if name.startswith(start)]
+
     def sizes(self, prefix: str) -> Mapping[str, int]:
-        """The bytes of each regular file whose key begins so. Raises `ArtifactError`."""
         folder, _, beginning = prefix.rpartition("/")
         return self._reading(folder, lambda: self._tree.sizes(folder, beginning))
 

@@ -49,21 +49,22 @@ class FolderJournals:
         with _write_errors(self._root / key):
             descriptor = self._tree.open(key, os.O_RDWR | os.O_CREAT, make=True)
         try:
-            self._lock(descriptor)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                what = "Another process is about to begin or resume this run"
+                self._notice(f"{what}: waiting for it.")
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield
         finally:
             os.close(descriptor)
 
-    def _lock(self, descriptor: int) -> None:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._notice("Another process is about to begin or resume this run: waiting for it.")
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-
     def newest(self, identity: str) -> Iterator[str]:
         """See `Journals.newest`. Damaged files are passed over, with a notice."""
-        for path in reversed(self._paths()):
+        folder = self._root / FOLDER
+        with _open_errors(folder):
+            names = [name for name in self._tree.names(FOLDER) if fnmatchcase(name, "run-*.jsonl")]
+        for path in (folder / name for name in reversed(names)):
             try:
                 line = self._first_line(path)
             except OSError as error:
@@ -90,17 +91,16 @@ class FolderJournals:
         return entry
 
     def holds(self, run_id: str) -> bool:
-        """See `Journals.holds`."""
+        """See `Journals.holds`: with a whole first entry, unlike that of a process that was killed
+        before.
+        """
         path = self._path(run_id)
-        with _open_errors(path):
-            return self._tree.stat(self._key(path)) is not None
+        with _open_errors(path), suppress(FileNotFoundError):
+            return self._first_line(path).endswith(b"\n")
+        return False
 
     def create(self, run_id: str, identity: str) -> FolderJournal:
-        """A new, empty journal. The first entry tells the `identity`, so nothing else is stored.
-
-        A process that was killed before its first entry was whole has left a file that counts as
-        none.
-        """
+        """A new, empty journal. The first entry tells the `identity`, so nothing else is stored."""
         del identity
         path = self._path(run_id)
         key = self._key(path)
@@ -136,13 +136,6 @@ class FolderJournals:
 
     def _path(self, run_id: str) -> Path:
         return self._root / RunKeys(run_id).journal_file
-
-    def _paths(self) -> list[Path]:
-        """The journals that are there, the oldest first."""
-        folder = self._root / FOLDER
-        with _open_errors(folder):
-            names = self._tree.names(FOLDER)
-        return [folder / name for name in names if fnmatchcase(name, "run-*.jsonl")]
 
     def _key(self, path: Path) -> str:
         return str(path.relative_to(self._root))
@@ -194,13 +187,8 @@ class FolderJournal:
 
     def append(self, entry: Mapping[str, Json], *, durable: bool = True) -> None:
         line = _line(entry)
-        if durable and not self._is_unchanged():
-            self._mend(self._has_its_length)
-        self._write(line, durable=durable)
-        self._lines.append(line)
-        self._n_bytes += len(line)
-
-    def _write(self, line: bytes, *, durable: bool) -> None:
+        if durable:
+            self._mend(is_read=False)  # to read all of it would take longer
         with _write_errors(self._path):
             try:
                 write_whole(self._descriptor, line)
@@ -210,12 +198,14 @@ class FolderJournal:
                 with suppress(OSError):  # half a line would spoil the next one
                     os.ftruncate(self._descriptor, self._n_bytes)
                 raise
+        self._lines.append(line)
+        self._n_bytes += len(line)
 
     @property
     def is_kept(self) -> bool:
         """A failed write raises at once, but somebody may remove the file later."""
         try:
-            return self._is_there() and self._is_whole()
+            return self._is_there() and self._is_whole(is_read=True)
         except OSError:
             return False
 
@@ -223,24 +213,23 @@ class FolderJournal:
         """Write the file anew if it was removed, cut or changed. Raises `ArtifactError` if that
         fails, or if another one lies in its place.
         """
-        self._mend(self._is_whole)
+        self._mend(is_read=True)
 
-    def _mend(self, is_good: Callable[[], bool]) -> None:
+    def _mend(self, *, is_read: bool) -> None:
         with _write_errors(self._path):
-            is_there = self._is_there()
-            if not is_there:
-                self._create_again()
-            if is_good() and is_there:
+            if not self._is_there():
+                descriptor = self._tree.create(self._key)
+                os.close(self._descriptor)
+                self._descriptor = descriptor
+                self._lock()
+            elif self._is_whole(is_read=is_read):
                 return
-            self._rewrite()
+            os.ftruncate(self._descriptor, 0)
+            write_whole(self._descriptor, b"".join(self._lines))
+            os.fsync(self._descriptor)
         message = f"{self._path} was removed or changed by others; it was written anew."
         if message not in self.mended:
             self.mended.append(message)
-
-    def _rewrite(self) -> None:
-        os.ftruncate(self._descriptor, 0)
-        write_whole(self._descriptor, b"".join(self._lines))
-        os.fsync(self._descriptor)
 
     def writes(self) -> Sequence[Future[None]]:
         """None: what was appended is on the disk."""
@@ -256,27 +245,11 @@ class FolderJournal:
         except OSError:
             return False
 
-    def _is_unchanged(self) -> bool:
-        """Only length and links are checked before each entry: reading all would take longer."""
-        try:
-            status = os.fstat(self._descriptor)
-        except OSError:
+    def _is_whole(self, *, is_read: bool) -> bool:
+        """Whether it has its length and, if it `is_read`, its content."""
+        if os.fstat(self._descriptor).st_size != self._n_bytes:
             return False
-        return status.st_nlink > 0 and status.st_size == self._n_bytes
-
-    def _has_its_length(self) -> bool:
-        return os.fstat(self._descriptor).st_size == self._n_bytes
-
-    def _is_whole(self) -> bool:
-        if not self._has_its_length():
-            return False
-        return read_open(self._descriptor, self._n_bytes) == b"".join(self._lines)
-
-    def _create_again(self) -> None:
-        descriptor = self._tree.create(self._key)
-        os.close(self._descriptor)
-        self._descriptor = descriptor
-        self._lock()
+        return not is_read or read_open(self._descriptor, self._n_bytes) == b"".join(self._lines)
 
     def close(self) -> None:
         with suppress(OSError):
@@ -319,8 +292,16 @@ class FolderJournal:
                 [f"{self._path} is no journal of {self._path.stem}. {UNCHANGED}"],
                 hint=START_NEW_RUN,
             )
+        if torn and not entries:
+            raise DamagedJournalError(
+                [f"{self._path} holds no whole entry. {UNCHANGED}"], hint=START_NEW_RUN
+            )
         if torn:
-            self._cut_off_torn_line(is_all=not entries)
+            os.ftruncate(self._descriptor, self._n_bytes)
+            self.repairs.append(
+                f"The last entry of {self._path} was cut off half-way and was removed; "
+                "its call is made again."
+            )
         damaged = sum(entry is None for entry in entries)
         if damaged:
             self.repairs.append(
@@ -328,17 +309,6 @@ class FolderJournal:
                 "the calls are made again."
             )
         yield from (entry for entry in entries if entry is not None)
-
-    def _cut_off_torn_line(self, *, is_all: bool) -> None:
-        if is_all:
-            raise DamagedJournalError(
-                [f"{self._path} holds no whole entry. {UNCHANGED}"], hint=START_NEW_RUN
-            )
-        os.ftruncate(self._descriptor, self._n_bytes)
-        self.repairs.append(
-            f"The last entry of {self._path} was cut off half-way and was removed; "
-            "its call is made again."
-        )
 
 
 def _line(entry: Entry) -> bytes:

@@ -27,7 +27,7 @@ from socratic_bench.errors import (
     StoreOutageError,
     UsageError,
 )
-from socratic_bench.storage.s3 import Bucket, Notice, Stored
+from socratic_bench.storage.s3 import Notice, S3Store
 
 RENEWALS_PER_TTL = 4
 RETRIES_PER_RENEWAL = 5
@@ -42,7 +42,6 @@ class LeaseTerms(Struct, frozen=True, kw_only=True):
         on_lost: called from another thread when another process holds the run.
         notice: called with a sentence that says why there is waiting.
         sleep: sleeps, or raises what ends the run meanwhile.
-        waits: wait for a lease that may be a dead process's; else it is refused at once.
         ttl_s: seconds after which a lease that is not renewed expires, at most 60.
         poll_s: seconds between two reads of another process's lease.
     """
@@ -50,14 +49,9 @@ class LeaseTerms(Struct, frozen=True, kw_only=True):
     on_lost: Callable[[BenchError], object]
     notice: Notice
     sleep: Callable[[float], None]
-    waits: bool = True
     ttl_s: float = TTL_MAX_S
     poll_s: float = 3.0
     monotonic_s: Callable[[], float] = time.monotonic
-
-    def __post_init__(self) -> None:
-        if not 0 < self.ttl_s <= TTL_MAX_S:
-            raise ValueError(f"a lease of {self.ttl_s} s, not of at most {TTL_MAX_S:g}")
 
 
 class _StoredLease(Struct, frozen=True):
@@ -76,7 +70,7 @@ class _StoredLease(Struct, frozen=True):
 class Lease:
     """The lease of this process on one run, renewed by a thread of its own."""
 
-    def __init__(self, bucket: Bucket, key: str, run_id: str, terms: LeaseTerms) -> None:
+    def __init__(self, bucket: S3Store, key: str, run_id: str, terms: LeaseTerms) -> None:
         self._bucket = bucket
         self._key = key
         self._run_id = run_id
@@ -101,8 +95,7 @@ class Lease:
     def take(self) -> None:
         """Hold a run that was there before, after a dead process's lease has expired.
 
-        Raises `UsageError` naming the owner if it is alive, or may be and the terms say not to
-        wait, and `ArtifactError` if S3 fails.
+        Raises `UsageError` naming the owner if it is alive, and `ArtifactError` if S3 fails.
         """
         etag = self._write(None)
         while etag is None:
@@ -150,12 +143,8 @@ class Lease:
 
     def _etag_of_expired(self, current: _StoredLease) -> str:
         """The ETag of a lease, once it has been released or has expired. Raises `UsageError`."""
-        if current.lease.released:
+        if current.lease.released or current.remaining_s <= 0:
             return current.etag
-        if current.remaining_s <= 0:
-            return current.etag
-        if not self._terms.waits:
-            raise self._refusal(current)
         ttl_s = current.lease.ttl_s
         self._terms.notice(
             f"{self._run_id} is held by {current.lease.owner}: waiting up to {ttl_s:.0f} s for a "
@@ -168,14 +157,11 @@ class Lease:
             if latest is None or latest.lease.released:
                 return latest.etag if latest else current.etag
             if latest.etag != current.etag:
-                raise self._refusal(latest)
+                raise UsageError(
+                    [f"{self._run_id} is under way: {latest.lease.owner} holds it."],
+                    hint="Wait for that process to end, or end it, then try again.",
+                )
         return current.etag
-
-    def _refusal(self, current: _StoredLease) -> UsageError:
-        return UsageError(
-            [f"{self._run_id} is under way: {current.lease.owner} holds it."],
-            hint="Wait for that process to end, or end it, then try again.",
-        )
 
     def _keep_renewing(self) -> None:
         every_s = self._terms.ttl_s / RENEWALS_PER_TTL
@@ -251,7 +237,13 @@ class Lease:
 
     def _fetch(self) -> _StoredLease | None:
         stored = self._bucket.get(self._key)
-        return _parse(stored) if stored else None
+        if stored is None:
+            return None
+        try:
+            lease = convert(orjson.loads(stored.body), LeaseFile)
+        except ValueError:
+            lease = LeaseFile()
+        return _StoredLease(stored.etag, max(0.0, stored.age_s or 0.0), lease)
 
     def _owner(self) -> str:
         try:
@@ -259,11 +251,3 @@ class Lease:
         except ArtifactError:
             current = None
         return current.lease.owner if current else "its lease is gone"
-
-
-def _parse(stored: Stored) -> _StoredLease:
-    try:
-        lease = convert(orjson.loads(stored.body), LeaseFile)
-    except ValueError:
-        lease = LeaseFile()
-    return _StoredLease(stored.etag, max(0.0, stored.age_s or 0.0), lease)

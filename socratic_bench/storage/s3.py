@@ -77,11 +77,21 @@ _CHECKSUMS: Mapping[str, Callable[[bytes], bytes]] = {
 }
 
 
+class Stored(Struct, frozen=True):
+    """An object as it was read. `age_s`: since it was written, by the server's own clock."""
+
+    body: bytes
+    etag: str
+    age_s: float | None
+
+
 class S3Store:
-    """Keeps each key as an object under `prefix`, encrypted with the KMS key if one is given.
+    """Keeps each key as an object under `prefix`, encrypted with the KMS key if one is given. Sends
+    each request once: the caller decides about retries.
 
     `setting` is the field of the configuration that names the bucket, `None` if none does. `notice`
-    gets a sentence about what differs from the settings, such as the region.
+    gets a sentence about what differs from the settings, such as the region. Every method but
+    `check` raises `StoreOutageError` if a later try may pass, else `ArtifactError`.
     """
 
     def __init__(
@@ -94,16 +104,22 @@ class S3Store:
         setting: str | None = None,
         notice: Notice = lambda _: None,
     ) -> None:
-        self.bucket = Bucket(
-            bucket, prefix=prefix, region=region, kms_key_id=kms_key_id, notice=notice
+        if problems := [*prefix_problems(prefix)]:
+            raise UsageError(problems)
+        self._name = bucket
+        self._prefix = f"{prefix}/" if prefix else ""
+        self._encryption: dict[str, Any] = (
+            {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": kms_key_id} if kms_key_id else {}
         )
+        self._kms_key_id = kms_key_id
         self._setting = setting
+        self._clients = Clients(bucket, region, notice)
 
     def check(self) -> None:
         """Raise `UsageError` if the bucket is surely missing; any other failure passes."""
-        client = self.bucket.clients.connect(CHECK_TIMEOUT_S)
+        client = self._clients.connect(CHECK_TIMEOUT_S)
         try:
-            self.bucket.clients.request(client, "head_bucket", Bucket=self.bucket.name)
+            self._clients.request(client, "head_bucket", Bucket=self._name)
         except ClientError as error:
             if error.response.get("Error", {}).get("Code") in _NO_BUCKET:
                 raise self._missing_bucket() from error
@@ -114,8 +130,8 @@ class S3Store:
             client.close()
 
     def _missing_bucket(self) -> UsageError:
-        name, problem = self.bucket.name, "No such bucket: {bucket}"
-        make = f"Make it (aws s3 mb s3://{name} --region {self.bucket.clients.region})"
+        name, problem = self._name, "No such bucket: {bucket}"
+        make = f"Make it (aws s3 mb s3://{name} --region {self._clients.region})"
         if self._setting is None:
             return UsageError([Problem.of(f"{problem}.", bucket=name)], hint=f"{make}.")
         setting = f"{{{self._setting}}}"
@@ -131,59 +147,15 @@ class S3Store:
     def holds(self, key: str) -> bool:
         """Whether there surely is such an object. Raises `StoreOutageError`."""
         try:
-            return key in self.bucket.sizes(key)
+            return key in self.sizes(key)
         except StoreOutageError:
             raise
         except ArtifactError:
             return False
 
-    def put(self, key: str, body: bytes) -> None:
-        self.bucket.put(key, body)
-
-    def missing(self, objects: Mapping[str, StoredObject]) -> Sequence[str] | None:
-        """See `socratic_bench.ports.store.ArtifactStore`."""
-        return self.bucket.missing({key: stored.n_bytes for key, stored in objects.items()})
-
-    def location(self, key: str) -> str:
-        return self.bucket.location(key)
-
-
-class Stored(Struct, frozen=True):
-    """An object as it was read. `age_s`: since it was written, by the server's own clock."""
-
-    body: bytes
-    etag: str
-    age_s: float | None
-
-
-class Bucket:
-    """One bucket below one prefix. Sends each request once: the caller decides about retries.
-
-    Every method raises `StoreOutageError` if a later try may pass, else `ArtifactError`.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        *,
-        prefix: str,
-        region: str,
-        kms_key_id: str | None = None,
-        notice: Notice = lambda _: None,
-    ) -> None:
-        if problems := [*prefix_problems(prefix)]:
-            raise UsageError(problems)
-        self.name = name
-        self._prefix = f"{prefix}/" if prefix else ""
-        self._encryption: dict[str, Any] = (
-            {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": kms_key_id} if kms_key_id else {}
-        )
-        self._kms_key_id = kms_key_id
-        self.clients = Clients(name, region, notice)
-
     def location(self, key: str) -> str:
         """The s3:// URL of a key."""
-        return f"s3://{self.name}/{self._prefix}{key}"
+        return f"s3://{self._name}/{self._prefix}{key}"
 
     def put(self, key: str, body: bytes) -> None:
         """Store `body`, whatever was there."""
@@ -211,45 +183,41 @@ class Bucket:
         """Delete the object, which no run does."""
         self._call("delete_object", key, (), Key=key)
 
-    def size(self, key: str) -> int | None:
-        """The object's bytes, or `None` if there is none."""
-        result = self._call("head_object", key, _NO_OBJECT, Key=key)
+    def missing(self, objects: Mapping[str, StoredObject]) -> Sequence[str] | None:
+        """See `ArtifactStore`. `None` if neither listing nor HEAD is allowed."""
+        max_pages = MORE_PAGES + len(objects)
+        try:
+            pages = [self.sizes(prefix, max_pages) for prefix in _prefixes_to_list(objects)]
+        except StoreDeniedError:
+            return self._missing_by_head(objects)
+        sizes = {key: size for page in pages for key, size in page.items()}
+        return [key for key, stored in objects.items() if sizes.get(key) != stored.n_bytes]
+
+    def _missing_by_head(self, objects: Mapping[str, StoredObject]) -> Sequence[str] | None:
+        """As `missing`, object by object. Without permission to list, S3 answers 403 for a missing
+        object, so one object that is there shows that the others are missing.
+        """
+        with ThreadPoolExecutor(READERS) as pool:
+            first = [*pool.map(self._size_by_head, [*objects][:READERS])]
+            if all(size == _DENIED for size in first):
+                return None
+            sizes = [*first, *pool.map(self._size_by_head, [*objects][READERS:])]
+        return [
+            key
+            for (key, stored), size in zip(objects.items(), sizes, strict=True)
+            if size != stored.n_bytes
+        ]
+
+    def _size_by_head(self, key: str) -> int | None:
+        try:
+            result = self._call("head_object", key, _NO_OBJECT, Key=key)
+        except StoreDeniedError:
+            return _DENIED
         if result is None:
             return None
         self._etag(result[0], key)
         size: int | None = result[0].get("ContentLength")
         return size
-
-    def missing(self, n_bytes: Mapping[str, int]) -> Sequence[str] | None:
-        """The keys, given with their bytes, of objects that are gone or of another length.
-
-        `None` if neither listing nor HEAD is allowed, so that nobody can say.
-        """
-        max_pages = MORE_PAGES + len(n_bytes)
-        try:
-            pages = [self.sizes(prefix, max_pages) for prefix in _prefixes_to_list(n_bytes)]
-        except StoreDeniedError:
-            return self._missing_by_head(n_bytes)
-        sizes = {key: size for page in pages for key, size in page.items()}
-        return [key for key, size in n_bytes.items() if sizes.get(key) != size]
-
-    def _missing_by_head(self, n_bytes: Mapping[str, int]) -> Sequence[str] | None:
-        """As `missing`, object by object. Without permission to list, S3 answers 403 for a missing
-        object, so one object that is there shows that the others are missing.
-        """
-        with ThreadPoolExecutor(READERS) as pool:
-            first = [*pool.map(self._size_or_denied, [*n_bytes][:READERS])]
-            if all(size == _DENIED for size in first):
-                return None
-            remaining = pool.map(self._size_or_denied, [*n_bytes][READERS:])
-            sizes = dict(zip(n_bytes, [*first, *remaining], strict=True))
-        return [key for key, size in n_bytes.items() if sizes[key] != size]
-
-    def _size_or_denied(self, key: str) -> int | None:
-        try:
-            return self.size(key)
-        except StoreDeniedError:
-            return _DENIED
 
     def sizes(self, prefix: str, max_pages: int = MAX_PAGES) -> dict[str, int]:
         """The key of every object with a prefix, in the order of their names, and its bytes."""
@@ -328,13 +296,12 @@ class Bucket:
         for name in parameters.keys() & {"Key", "Prefix"}:
             parameters[name] = self._prefix + parameters[name]
         try:
-            return self.clients.send(operation, read, Bucket=self.name, **parameters)
+            return self._clients.send(operation, read, Bucket=self._name, **parameters)
         except SDK_ERRORS as error:
             if isinstance(error, ClientError) and error.response["Error"]["Code"] in refusals:
                 return None
-            location = self.location(key)
-            context = BucketContext(self.name, location, ACTIONS[operation], self._kms_key_id)
-            raise explain(error, context) from error
+            where = (self._name, self.location(key), ACTIONS[operation], self._kms_key_id)
+            raise explain(error, BucketContext(*where)) from error
 
 
 def _prefixes_to_list(keys: Collection[str]) -> list[str]:

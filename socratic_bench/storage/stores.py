@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from random import random
 from typing import TYPE_CHECKING, Protocol
 
-from socratic_bench.errors import BenchError, UsageError, Words
+from socratic_bench.errors import BenchError, Mistakes
 from socratic_bench.ports.store import ArtifactStore, Journals
 from socratic_bench.settings import OFFLINE_REGION, S3, CoreConfig
 from socratic_bench.storage.delivery import Delivery, with_retries
@@ -74,17 +74,10 @@ def bucket_journals(
 ) -> Journals | None:
     """The journals in the bucket that `open_bucket` opened; `None` without one.
 
-    `sleep` is `CancelToken.sleep`, so that waiting ends with the run. `on_lost` is
-    `CancelToken.end`: it is called from another thread when another process holds the run, which
-    then ends with exit code 4. `notice` tells the user that there is waiting (at most 60 s) for
-    what may be a dead process's lease. `keeps_notes`: each request to a model is noted before it
-    is sent, which only a run without a folder needs.
-
-    Entries travel with `delivery`: its `settle` waits for them, too, so that no curated file comes
-    before them. `create` and `append` send nothing themselves and never fail. `newest` and `open`
-    take the time that S3 takes, so let a `CancelToken` end the waiting, and raise `UsageError`
-    (exit code 2) or, if S3 cannot be read, `ArtifactError` (exit code 4).
-    `close` a journal only after `settle` or `give_up`: it releases the run.
+    `sleep` and `on_lost` are `CancelToken.sleep` and `CancelToken.end`: see `LeaseTerms`. Entries
+    travel with `delivery`: its `settle` waits for them, too, so that no curated file comes before
+    them, and a journal is closed only after `settle` or `give_up`. `keeps_notes`: each request to a
+    model is noted before it is sent, which only a run without a folder needs.
     """
     if store is None:
         return None
@@ -92,23 +85,17 @@ def bucket_journals(
     from socratic_bench.storage.lease import LeaseTerms
 
     terms = LeaseTerms(on_lost=on_lost, notice=notice, sleep=sleep)
-    return BucketJournals(store.bucket, delivery, terms, keeps_notes=keeps_notes)
+    return BucketJournals(store, delivery, terms, keeps_notes=keeps_notes)
 
 
 def check_stores(stores: Sequence[ArtifactStore]) -> None:
     """Check all stores. Raises one `UsageError` with the problems of all."""
-    problems: list[Words] = []
-    hints: list[Words] = []
+    mistakes = Mistakes()
     for store in stores:
-        try:
+        with mistakes:
             store.check()
-        except UsageError as error:
-            problems.extend(error.sentences)
-            hints.extend(error.hints)
-    if problems:
-        combined = UsageError(problems)
-        combined.hints = tuple(hints)
-        raise combined
+    if mistakes.sentences:
+        raise mistakes.error()
 
 
 class ListedStore(Protocol):
@@ -145,30 +132,11 @@ class ListedStore(Protocol):
         ...
 
 
-class ListedFolder(FolderStore):
-    """See `ListedStore`. Others are excluded by `exclusive` while files are updated."""
-
-    def update(self, key: str, change: Callable[[bytes | None], bytes | None]) -> None:
-        body = change(self.get(key))
-        if body is not None:
-            self.put(key, body)
-
-    def get(self, key: str) -> bytes | None:
-        return self.read(key) if self.holds(key) else None
-
-    def keys(self, prefix: str) -> Sequence[str]:
-        folder, _, start = prefix.rpartition("/")
-        return [f"{folder}/{name}" for name in self.names(folder) if name.startswith(start)]
-
-    def folders(self, key: str) -> Iterable[str]:
-        return self.names(key.rstrip("/"))
-
-
 class ListedBucket:
     """See `ListedStore`; waits out a short outage."""
 
-    def __init__(self, store: "S3Store", sleep: Callable[[float], None]) -> None:
-        self._bucket = store.bucket
+    def __init__(self, bucket: "S3Store", sleep: Callable[[float], None]) -> None:
+        self._bucket = bucket
         self._sleep = sleep
 
     def put(self, key: str, body: bytes) -> None:
@@ -207,7 +175,7 @@ def store_at(root: str, region: Callable[[], str]) -> ListedStore:
     Raises `UsageError` for a bucket that does not exist.
     """
     if not root.startswith(S3):
-        return ListedFolder(root)
+        return FolderStore(root)
     from socratic_bench.storage.s3 import S3Store
 
     name, _, prefix = root.removeprefix(S3).partition("/")
@@ -220,7 +188,7 @@ class ListedStores:
     """The stores that a configuration names, checked; the folder is the first."""
 
     def __init__(self, config: CoreConfig, sleep: Callable[[float], None]) -> None:
-        self.folder = ListedFolder(config.output_dir) if config.output_dir else None
+        self.folder = open_folder(config)
         bucket = open_bucket(config)
         check_stores([store for store in (self.folder, bucket) if store])
         self.bucket = ListedBucket(bucket, sleep) if bucket else None

@@ -411,7 +411,7 @@ class Finder(importlib.abc.MetaPathFinder):
 sys.meta_path.insert(0, Finder())
 """
 DEFECTS = {
-    "whole answer": ("socratic_bench.models.bedrock.converse", "ConverseCall._whole_response"),
+    "whole answer": ("socratic_bench.models.bedrock.converse", "ConverseCall._whole_answer"),
     "event": ("socratic_bench.models.bedrock.converse", "StreamedAnswer.fields"),
     "answer": ("socratic_bench.models.bedrock.converse", "read_message"),
     "headers": ("socratic_bench.models.bedrock.session", "learn_headers"),

@@ -5,7 +5,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
-from msgspec import Struct
+from msgspec.structs import replace
 
 from socratic_bench.models.bedrock.errors import TRANSLATED
 from socratic_bench.models.bedrock.request import Wire
@@ -24,19 +24,6 @@ _STOP_REASONS["malformed_model_output"] = "malformed_output"
 # What the SDK's parser, and reading what it gives, raise over other shapes than the service's own.
 _SHAPE_ERRORS = (AttributeError, KeyError, TypeError, RecursionError)
 _OTHER_SHAPE = "the answer has another shape"
-
-
-class Response(Struct, frozen=True, kw_only=True):
-    """What came back, as Converse's fields. Times are milliseconds from the sending.
-
-    `ttft_ms`: when the first content of a stream was there, `None` without one; `latency_ms`: when
-    the last of the answer was there.
-    """
-
-    fields: Mapping[str, Any]
-    streamed: bool
-    ttft_ms: float | None
-    latency_ms: float
 
 
 class ConverseCall:
@@ -59,19 +46,18 @@ class ConverseCall:
         self._timeout_s = timeout_s
         self._monotonic_s = monotonic_s
 
-    def response(self, *, streamed: bool) -> Response:
-        """What came back. Raises what the SDK raises, and `AnswerTimeoutError` for a stream that
-        takes longer than its time.
+    def answer(self, *, streamed: bool) -> Answer:
+        """What came back. Raises what the SDK raises, `UnreadableAnswerError`, and
+        `AnswerTimeoutError` for a stream that takes longer than its time.
         """
-        return self._streamed_response() if streamed else self._whole_response()
+        return self._streamed_answer() if streamed else self._whole_answer()
 
-    def _whole_response(self) -> Response:
+    def _whole_answer(self) -> Answer:
         started_s = self._monotonic_s()
         fields = self._client.converse(**self._arguments)
-        latency_ms = (self._monotonic_s() - started_s) * 1000
-        return Response(fields=fields, streamed=False, ttft_ms=None, latency_ms=latency_ms)
+        return read_answer(fields, latency_ms=(self._monotonic_s() - started_s) * 1000)
 
-    def _streamed_response(self) -> Response:
+    def _streamed_answer(self) -> Answer:
         started_s = self._monotonic_s()
         opened = self._client.converse_stream(**self._arguments)
         self.began = True
@@ -89,12 +75,9 @@ class ConverseCall:
                 raise
         if answer.complete_ms is None:
             raise UnreadableAnswerError("the stream ended before the answer did")
-        return Response(
-            fields={**answer.fields(), "ResponseMetadata": opened["ResponseMetadata"]},
-            streamed=True,
-            ttft_ms=answer.first_content_ms,
-            latency_ms=answer.complete_ms,
-        )
+        fields = {**answer.fields(), "ResponseMetadata": opened["ResponseMetadata"]}
+        read = read_answer(fields, latency_ms=answer.complete_ms)
+        return replace(read, streamed=True, ttft_ms=answer.first_content_ms)
 
 
 def _events(opened: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -194,21 +177,20 @@ def _tool_use(use: Mapping[str, Any], arguments: str) -> dict[str, Any]:
         return {"text": arguments}
 
 
-def read_answer(response: Response) -> Answer:
+def read_answer(fields: Mapping[str, Any], *, latency_ms: float) -> Answer:
     """The answer in the vocabulary of all providers. Raises `UnreadableAnswerError`."""
-    fields = response.fields
     message, stop_reason = read_message(fields)
+    trace = fields.get("trace")
     return Answer(
         message=message,
         stop_reason=neutral_stop_reason(stop_reason),
         provider_stop_reason=stop_reason,
         usage=read_usage(fields),
-        latency_ms=response.latency_ms,
+        latency_ms=latency_ms,
         service_latency_ms=read_service_latency(fields),
         request_id=fields.get("ResponseMetadata", {}).get("RequestId"),
-        streamed=response.streamed,
-        ttft_ms=response.ttft_ms,
-        served_model=read_invoked_model(fields),
+        # Only a prompt router says which model it chose.
+        served_model=read_word(trace, "promptRouter", "invokedModelId"),
         served_tier=read_word(fields, "serviceTier", "type"),
         served_latency_profile=read_word(fields, "performanceConfig", "latency"),
     )
@@ -283,16 +265,8 @@ def read_service_latency(fields: Mapping[str, Any]) -> float | None:
     return None
 
 
-def read_word(fields: Mapping[str, Any], field: str, name: str) -> str | None:
+def read_word(fields: object, field: str, name: str) -> str | None:
     """What the service says of how it served the request, such as its tier."""
-    value = fields.get(field)
+    value = fields.get(field) if isinstance(fields, Mapping) else None
     word = value.get(name) if isinstance(value, Mapping) else None
     return clean(word) if isinstance(word, str) else None
-
-
-def read_invoked_model(fields: Mapping[str, Any]) -> str | None:
-    """The model that a prompt router chose; of other ids the service does not say what served."""
-    trace = fields.get("trace")
-    return (
-        read_word(trace, "promptRouter", "invokedModelId") if isinstance(trace, Mapping) else None
-    )

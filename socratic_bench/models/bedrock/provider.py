@@ -23,7 +23,7 @@ from socratic_bench.models.bedrock.capabilities import (
     ObservedCapabilities,
     Options,
 )
-from socratic_bench.models.bedrock.converse import ConverseCall, read_answer
+from socratic_bench.models.bedrock.converse import ConverseCall
 from socratic_bench.models.bedrock.credentials import CredentialsError, make_ready
 from socratic_bench.models.bedrock.errors import TRANSLATED, error_kind
 from socratic_bench.models.bedrock.request import caches_system, request_parts
@@ -197,7 +197,7 @@ class BedrockProvider(Provider):
             call = ConverseCall(
                 client, shaped.arguments, timeout_s=timeout_s, monotonic_s=self._monotonic_s
             )
-            answer = read_answer(call.response(streamed=shaped.is_streamed))
+            answer = call.answer(streamed=shaped.is_streamed)
         except (*TRANSLATED, ModelError) as error:
             began = call is not None and call.began
             raise FailedRequestError(
