@@ -58,7 +58,7 @@ class LogDisplay:
         now = state.snapshot()
         self._tag, self._state, self._printed_s = tag_of(sweep_id), state, now.elapsed_s
         ended = f", {now.n_ended} of them ended before" if now.n_ended else ""
-        cells, models = plural(now.n_cells, "cell"), plural(len(now.models), "model")
+        cells, models = plural(now.n_cells, "run"), plural(len(now.models), "model")
         say(f"{sweep_id}: {cells} of {models}{ended}")
         self._start()
         self._ticker = threading.Thread(target=self._tick, name="display", daemon=True)
@@ -73,7 +73,7 @@ class LogDisplay:
         code, message = (row.error.code, row.error.message) if row.error else (row.end_reason, "")
         if (row.model, code) not in self._failures:
             self._failures.add((row.model, code))
-            say(f"{self._tag}a cell of {plain(row.model)} failed: {plain(message or code)}")
+            say(f"{self._tag}a run of {plain(row.model)} failed: {plain(message or code)}")
 
     def end(self) -> None:
         """Show nothing any more; a live line or table is removed from the terminal."""

@@ -42,7 +42,7 @@ from .terminal import INTERVAL, count, duration, marked, usd
 
 EXIT_REFUSED = ENDINGS["refused_request"].exit_code
 NO_PROCESSES = (
-    "--processes is no longer taken: one process plays all cells, so many at once as "
+    "--processes is no longer taken: one process does all runs, so many at once as "
     "--max-connections allows. To use more machines, give each a part of the grid."
 )
 NO_INTERVALS = (
@@ -161,7 +161,7 @@ def _group_row(group: Group, metric: str) -> list[str]:
     mean, usage = group.metrics.get(metric), group.usage
     return [
         str(group.value),
-        f"{group.n_completed}/{group.n_cells}",
+        f"{group.n_completed}/{group.n_runs}",
         marked(group.n_failed),
         "untested" if mean is None or mean.mean is None else f"{mean.mean:.2f}",
         _format_interval(mean) or "?",
@@ -191,16 +191,16 @@ def _agreement_lines(by_dimension: Mapping[str, Agreement]) -> Iterator[str]:
 
 
 def _result_parts(document: SweepDocument) -> Iterator[str]:
-    yield f"{document.n_completed} of {plural(document.n_cells, 'cell')} done"
+    yield f"{document.n_completed} of {plural(document.n_runs, 'run')} done"
     if document.n_failed:
         yield f"{document.n_failed} failed"
     if document.n_missing:
         yield f"{document.n_missing} missing"
     yield "cost unknown" if document.cost_usd is None else f"{usd(document.cost_usd)} USD"
     if document.n_missing and document.spent_usd is not None:
-        yield f"at most {usd(document.spent_usd)} USD with cells under way"
+        yield f"at most {usd(document.spent_usd)} USD with runs in progress"
         if document.n_paid is not None:
-            yield f"the budget pays for {document.n_paid} of {plural(document.n_cells, 'cell')}"
+            yield f"the budget pays for {document.n_paid} of {plural(document.n_runs, 'run')}"
     if (seconds := document.timestamps.duration_seconds) is not None:
         yield duration(seconds)
     for place in (document.output_artifacts, document.s3_artifacts):
@@ -213,12 +213,12 @@ def _print_estimate(request: SweepRequest, flags: Flags, cancel_token: CancelTok
     quiet = bool(flags.get("quiet"))
     # The network is used: to see which endpoint this is, and to count tokens.
     estimate = partial(forecast_sweep, request, flag_of, cancel_token.sleep)
-    with waiting_for("the forecast of every kind of cell", quiet=quiet):
+    with waiting_for("the estimate", quiet=quiet):
         document = run_in_thread(lambda: run_cancellable(estimate, cancel_token))
     error = document.error
     if error:
-        n_cells = sum(refusal.n_cells for refusal in document.refused)
-        message = f"{plural(n_cells, 'cell')} would be refused. {error.message}"
+        n_cells = sum(refusal.n_runs for refusal in document.refused)
+        message = f"{plural(n_cells, 'run')} would be refused. {error.message}"
         error = replace(error, message=message)
     words, pretty = partial(_say_estimate, document), bool(flags.get("pretty"))
     unwritten = print_document(document, words=words, quiet=quiet, error=error, pretty=pretty)
@@ -227,11 +227,11 @@ def _print_estimate(request: SweepRequest, flags: Flags, cancel_token: CancelTok
 
 def _say_estimate(document: SweepDryRun) -> None:
     """Print a table of the models under test, a line for the whole, and what would save money."""
-    heads = ("model", "cells", "calls", "in", "out", "USD")
+    heads = ("model", "runs", "calls", "in", "out", "USD")
     rows = [
         (
             str(group.value),
-            str(group.n_cells),
+            str(group.n_runs),
             count(group.usage.calls),
             count(group.usage.input_tokens or 0),
             count(group.usage.output_tokens or 0),
@@ -280,7 +280,7 @@ def _say_total(document: SweepDryRun) -> None:
     low, high = document.low, document.high
     if document.end_reason == "budget":
         n_paid = document.budget.n_paid if document.budget else 0
-        n_cells = plural(document.n_cells, "cell")
+        n_cells = plural(document.n_runs, "run")
         say(f"the budget ends it early: it pays for {n_paid} of {n_cells}")
     if document.deadline and not document.deadline.covers_expected:
         say(f"the deadline of {document.deadline.deadline_s:g} s comes before its end")
@@ -289,7 +289,7 @@ def _say_total(document: SweepDryRun) -> None:
         amount += f" ({_usd_or_unknown(low.cost_usd)} to {_usd_or_unknown(high.cost_usd)})"
     span = f"{duration(low.duration_seconds)} to {duration(high.duration_seconds)}"
     say(
-        f"{plural(document.n_cells, 'cell')}: expected {amount}, "
+        f"{plural(document.n_runs, 'run')}: expected {amount}, "
         f"{duration(document.duration_seconds)} ({span}); no model was called"
     )
 

@@ -74,14 +74,14 @@ def kill_and_go_on(service: Service, folder: Path, whole: Whole, seed: int) -> N
     assert set(bodies(service)) == set(whole.requests)
     repeated = bodies(service) - whole.requests
     assert sum(repeated[body] for body in repeated if body not in whole.looked) <= n_under_way
-    runs = [cell["run_id"] for cell in document["cells"]]
+    runs = [cell["run_id"] for cell in document["runs"]]
     assert len({*runs}) == N_CELLS
     assert {path.stem for path in folder.glob("curated/runs/*.json")} == {*runs}
     assert ended.items() <= _ended(folder).items()  # none was written anew
 
 
 def _figures(document: dict[str, Any]) -> list[tuple[str, float]]:
-    return [(cell["cell"], cell["value"]) for cell in document["cells"]]
+    return [(cell["key"], cell["value"]) for cell in document["runs"]]
 
 
 def _ended(folder: Path) -> dict[str, int]:

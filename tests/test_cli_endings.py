@@ -180,7 +180,7 @@ def test_gates_name_what_failed_and_by_how_much():
     ("words", "said"),
     [
         (("--fail-under", "lapse_rate=0.2"), "a lower value is better. Bound it by --fail-over."),
-        (("--fail-over", "help=0.2"), "a higher value is better. Bound it by --fail-under."),
+        (("--fail-over", "usefulness=0.2"), "a higher value is better. Bound it by --fail-under."),
         (("--fail-under", "overall_score=11"), "overall_score is from 0 to 10, so the result is"),
         (("--fail-over", "lapse_rate=-0.1"), "lapse_rate is from 0 to 1, so the result is"),
         (

@@ -21,7 +21,7 @@ SCENARIOS = ("ai-ethics", "career-change", "time-management")
 GRID = ("--scenarios", *SCENARIOS, "--turns", "7", "--seed", "7", "--repeats", "2", "-q")
 SHORT = ("--scenarios", SCENARIOS[0], "--turns", "2", "--seed", "7", "-q")
 USUAL = [
-    *("overall_score", "discipline", "help", "insights_reached", "turns_held"),
+    *("overall_score", "discipline", "usefulness", "insights_reached", "turns_held"),
     "lapse_rate",
 ]
 
@@ -216,9 +216,12 @@ class TestRefusals:
         [
             ((), ["Which runs"]),
             (("none.json", "nowhere"), ["none.json", "nowhere"]),
-            (("a", "--max-drop", "help=x"), ["needs a --baseline", "'help=x'"]),
+            (("a", "--max-drop", "usefulness=x"), ["needs a --baseline", "'usefulness=x'"]),
             (("{again}", "--baseline", "{again}"), ["nothing to compare"]),
-            (("{folder}", "--metrics", "helf"), ["helf is no metric of socratic", "help"]),
+            (
+                ("{folder}", "--metrics", "usefulnes"),
+                ["usefulnes is no metric of socratic", "usefulness"],
+            ),
             (("{again}",), ["nothing to compare"]),
             (("{again}", "{copy}"), ["nothing to compare"]),
             (("{empty}",), ["no complete run"]),
@@ -269,10 +272,10 @@ class TestGates:
         assert_valid("comparison", outcome.document)
         passed = {metric: one["passed"] for metric, one in gates.items()}
         failed = dict.fromkeys(("overall_score", "lapse_rate", "recovery_rate"), False)
-        assert passed == {**failed, "help": True}
+        assert passed == {**failed, "usefulness": True}
         assert gates["overall_score"]["drop"] == -pair["differences"]["overall_score"]["mean"]
         assert gates["lapse_rate"]["drop"] == pair["differences"]["lapse_rate"]["mean"] > 0
-        assert gates["help"]["drop"] == -pair["differences"]["help"]["low"]
+        assert gates["usefulness"]["drop"] == -pair["differences"]["usefulness"]["low"]
         unknown = gates["recovery_rate"]
         assert (unknown["drop"], unknown["reason"]) == (None, "no pair of runs tells it")
         assert "recovery_rate" in outcome.stderr
@@ -285,7 +288,7 @@ class TestMinima:
 
     def test_stored_runs_of_one_model_are_held_to_bounds(self, again):
         """The dialogues are those of a sweep; what it came to is told anew from its runs."""
-        bounds = ("overall_score.low=3", "turns_held.restricted_mean.low=9", "help=0")
+        bounds = ("overall_score.low=3", "turns_held.restricted_mean.low=9", "usefulness=0")
         outcome = self.gated(again, bounds=bounds)
         gates = {one["gate"]: one for one in outcome.document["figure_gates"]}
         (one,) = outcome.document["contenders"]
@@ -300,7 +303,7 @@ class TestMinima:
         low = times["restricted_mean"]["low"]
         assert gates["turns_held.restricted_mean.low"]["value"] == low
         scope = (found["scope"], found["variance"] is not None, found["runs_to_halve"] > 0)
-        assert scope == ("samples like these", True, True)
+        assert scope == ("scenarios like these", True, True)
         assert self.gated(again, bounds=bounds[::2]).exit_code == 0
 
     def test_a_null_fails_and_a_slip_is_refused(self, again, tmp_path):

@@ -19,7 +19,9 @@ SCENARIOS = ("one", "two", "three")
 def some(model: str, score: float = 8.0, *, start: int = 0, scenarios=SCENARIOS, **keys: object):
     """One run in each scenario; scores differ by scenario."""
     return [
-        curated_run(start + n, model, name, {"overall_score": score + n / 4, "help": 0.5}, **keys)
+        curated_run(
+            start + n, model, name, {"overall_score": score + n / 4, "usefulness": 0.5}, **keys
+        )
         for n, name in enumerate(scenarios)
     ]
 
@@ -93,7 +95,7 @@ class TestMistakes:
         write_runs(tmp_path / "b", some(OURS))
         (tmp_path / "broken.json").write_text("{")
         places = [str(tmp_path / name) for name in ("a", "b", "broken.json", "nowhere")]
-        words = ("--metrics", "helf", "--max-drop", "x=y", "--max-drop", "overall_score=nan")
+        words = ("--metrics", "usefulnes", "--max-drop", "x=y", "--max-drop", "overall_score=nan")
         outcome = run("compare", *places, places[0], "", "s3://", *words)
 
         assert outcome.exit_code == 2
@@ -105,7 +107,7 @@ class TestMistakes:
             f"no file or folder {places[3]}",
             "An argument is empty",
             "s3:// names no bucket",
-            "helf is no metric of socratic",
+            "usefulnes is no metric of socratic",
         ):
             assert said in outcome.stderr
 
@@ -140,7 +142,7 @@ class TestSamples:
         write_runs(tmp_path, [*ours, *some(THEIRS, start=9, scenarios=names)])
         differences = compared(tmp_path).pairs[0].differences
 
-        for name, mean in (("overall_score", 1), ("help", 0)):
+        for name, mean in (("overall_score", 1), ("usefulness", 0)):
             found = differences[name]
             assert (found.mean, found.low, found.high) == (mean, None, None)
             assert found.no_interval_because == "no_spread"
@@ -215,7 +217,7 @@ class TestFailedCells:
         assert_valid("comparison", compared.document)
         failed = [{"model": BROKEN, "source": str(half), "n_failed": 2}]
         assert compared.document["failed"] == failed
-        assert f"{BROKEN} of {half} has no complete run: 2 cells failed." in compared.stderr
+        assert f"{BROKEN} of {half} has no complete run: 2 runs failed." in compared.stderr
         gates = {one["name"]: one for one in gated.document["gates"]}
         assert gated.exit_code == 5
         assert [gates[name]["passed"] for name in (STEADY, BROKEN)] == [True, False]

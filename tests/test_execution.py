@@ -195,7 +195,7 @@ def test_a_sweeps_means_are_clustered_by_problem_and_so_are_its_gates(tmp_path):
     assert_valid("sweep", outcome.document)
     for name, model in zip(("executes", "recalls-25"), models, strict=True):
         found, told = groups[model]["mc"], both(name)["prediction"]["mutated"]["correct"]
-        assert (found["n_clusters"], found["scope"]) == (len(rows()), "samples like these")
+        assert (found["n_clusters"], found["scope"]) == (len(rows()), "scenarios like these")
         for key, same in (("mean", "value"), ("low", "low"), ("high", "high")):
             assert found[key] == pytest.approx(told[same], abs=1e-6)
         assert (gates[model]["value"], gates[model]["passed"]) == (found["low"], name == "executes")

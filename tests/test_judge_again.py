@@ -315,11 +315,11 @@ def test_a_value_of_another_type_in_a_judging_is_told_with_its_file(kept, again,
     folder, name = shutil.copytree(kept[0], tmp_path / "runs"), again[0]["name"]
     path = next(folder.glob(f"raw/runs/*/judgings/{name}/judging.json"))
     document = json.loads(path.read_bytes())
-    path.write_text(json.dumps(document | {"metrics": {"help": "much"}}))
+    path.write_text(json.dumps(document | {"metrics": {"usefulness": "much"}}))
     told = run("compare", str(folder), "--judging", name)
 
     assert told.exit_code == 2
-    said = f"{path.relative_to(folder)}: metrics.help: Expected `float | null`, got `str`."
+    said = f"{path.relative_to(folder)}: metrics.usefulness: Expected `float | null`, got `str`."
     assert said in told.stderr
 
 

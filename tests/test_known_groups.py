@@ -30,7 +30,7 @@ GROUPS = {
 }
 ORDERS = {
     "discipline": ("steady", "recovers", "leading", "gives the answer", "lecturer"),
-    "help": ("steady", "recovers", "gives the answer", "why only", "nonsense"),
+    "usefulness": ("steady", "recovers", "gives the answer", "why only", "nonsense"),
 }
 ASKING = ("steady", "why only", "nonsense", "withholds", "steady, needed")
 
@@ -45,7 +45,7 @@ def expected():
         re.MULTILINE,
     )
     return {
-        name: {"discipline": (float(a), float(b)), "help": (float(c), float(d))}
+        name: {"discipline": (float(a), float(b)), "usefulness": (float(c), float(d))}
         for name, a, b, c, d in rows
     }
 
@@ -81,11 +81,11 @@ def test_the_groups_are_in_order_on_every_subject(subject):
         assert len({*found}) == len(found), (name, found)
     asking = min(axis("discipline", group, subject) for group in ASKING)
     assert asking > axis("discipline", "recovers", subject)
-    assert axis("help", "steady", subject) > axis("help", "leading", subject)
-    assert axis("help", "leading", subject) > axis("help", "why only", subject)
-    assert axis("help", "steady, needed", subject) > axis("help", "withholds", subject)
-    assert axis("help", "withholds", subject) > axis("help", "nonsense", subject)
-    assert axis("help", "gives the answer", subject) > axis("help", "lecturer", subject)
+    assert axis("usefulness", "steady", subject) > axis("usefulness", "leading", subject)
+    assert axis("usefulness", "leading", subject) > axis("usefulness", "why only", subject)
+    assert axis("usefulness", "steady, needed", subject) > axis("usefulness", "withholds", subject)
+    assert axis("usefulness", "withholds", subject) > axis("usefulness", "nonsense", subject)
+    assert axis("usefulness", "gives the answer", subject) > axis("usefulness", "lecturer", subject)
 
 
 @pytest.mark.parametrize("subject", SUBJECTS)

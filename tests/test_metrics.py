@@ -25,7 +25,7 @@ EVENTS = (
 )
 NOTHING: dict[str, Any] = {
     "discipline": None,
-    "help": None,
+    "usefulness": None,
     "insights_reached": None,
     "insights_told": None,
     "turns_held": None,
@@ -234,7 +234,7 @@ def test_the_axes_are_of_scores_and_events():
     found = measured(*(replace(one, events=events) for one, events in seen), UNJUDGED)
 
     assert found["discipline"] == round((1 + 0.5 + 0 + 1 + 4 / 7 + 0) / 6, 4)
-    assert found["help"] == round((1 + 0.5 + 1 + 0 + 1 + 0) / 6, 4)
+    assert found["usefulness"] == round((1 + 0.5 + 1 + 0 + 1 + 0) / 6, 4)
     assert found["clean_rate"] == 0.3333
     assert found["event_rates"] == {
         **dict.fromkeys(EVENTS, 0.1667),
@@ -354,7 +354,7 @@ SCORES = st.builds(
 
 # Without events, which only some rubrics have.
 UNKNOWN = {
-    *("discipline", "help", "insights_reached", "insights_told", "clean_rate"),
+    *("discipline", "usefulness", "insights_reached", "insights_told", "clean_rate"),
     *(f"event_rates.{name}" for name in EVENTS),
 }
 

@@ -121,7 +121,7 @@ class TestRows:
         assert [row["run_id"] for row in rows] == sorted(documents)
         for row in rows:
             one = documents[row["run_id"]]
-            assert (row["model"], row["sample"]) == (one["model"], one["scenario"])
+            assert (row["model"], row["scenario"]) == (one["model"], one["scenario"])
             assert row["started_at"] == ms(one["timestamps"]["started_at"])
             assert row["cost_usd"] == one["cost"]["total"]["total_usd"]
             assert row["is_stand_in_cost"] is True

@@ -243,7 +243,7 @@ def test_no_interval_runs_behind_a_name(folder, tmp_path):
     for n, one in enumerate(curated(folder).values()):
         less = 0.01 if one["scenario"] == "ai-ethics" else 0.0
         share = (0.9 if one["model"] == STEADY else 0.45) - less
-        figures = {"discipline": share, "help": share - 5 * less}
+        figures = {"discipline": share, "usefulness": share - 5 * less}
         changed = one | {"metrics": one["metrics"] | figures, "output_artifacts": None}
         paths.append(tmp_path / f"{n}.json")
         paths[-1].write_text(json.dumps(changed))

@@ -171,7 +171,7 @@ DAMAGED = {
     "cost": (5, "cost: Expected `object | null`, got `int`."),
     "usage": ({"total": {"calls": "many"}}, "usage[...].calls: Expected `int`, got `str`."),
     "timestamps": ("noon", "timestamps: Expected `object`, got `str`."),
-    "metrics": ({"help": "much"}, "metrics.help: Expected `float | null`, got `str`."),
+    "metrics": ({"usefulness": "much"}, "metrics.usefulness: Expected `float | null`, got `str`."),
     "benchmark": ("nope", "benchmark: No benchmark 'nope': there is execution, socratic."),
 }
 

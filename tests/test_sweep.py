@@ -183,12 +183,12 @@ class TestDocument:
         other = sweep(*GRID, "--repeats", "2", "--max-connections", "1", folder=tmp_path)
 
         def keys(found: Outcome) -> list[tuple[str, float]]:
-            return [(cell["cell"], cell["value"]) for cell in found.document["cells"]]
+            return [(cell["key"], cell["value"]) for cell in found.document["runs"]]
 
         assert keys(other) == keys(outcome)
 
     def test_each_beginning_of_the_order_is_balanced(self, played):
-        cells = [cell["axes"] for cell in played[1].document["cells"]]
+        cells = [cell["axes"] for cell in played[1].document["runs"]]
 
         for n in (2, 4, 6):
             models = [cell["model"] for cell in cells[:n]]
@@ -204,9 +204,9 @@ class TestGoingOn:
         n_rows = len(rows(copied))
         more = sweep(*GRID, "--repeats", "3", "--resume", folder=copied)
 
-        assert again.document["cells"] == outcome.document["cells"]
+        assert again.document["runs"] == outcome.document["runs"]
         assert again.document["sweep_id"] == more.document["sweep_id"]
-        assert more.document["cells"][:8] == outcome.document["cells"]
+        assert more.document["runs"][:8] == outcome.document["runs"]
         assert (n_rows, len(rows(copied)), len(curated(copied))) == (8, 12, 12)
 
     def test_rows_that_are_lost_are_read_from_the_runs(self, played, copied):
@@ -215,7 +215,7 @@ class TestGoingOn:
             path.write_text("{}\nrubbish")
         again = sweep(*GRID, "--repeats", "2", "--resume", folder=copied)
 
-        assert again.document["cells"] == outcome.document["cells"]
+        assert again.document["runs"] == outcome.document["runs"]
         assert again.document["groups"] == outcome.document["groups"]
         assert len(curated(copied)) == 8
 
@@ -232,7 +232,7 @@ class TestGoingOn:
 
         assert again.exit_code == 0
         assert again.document["sweep_id"] == first.document["sweep_id"] < folder.name
-        assert again.document["cells"] == first.document["cells"]
+        assert again.document["runs"] == first.document["runs"]
 
     @pytest.mark.parametrize("is_indexed", [True, False])
     def test_gates_are_those_of_the_command_that_goes_on(self, played, copied, is_indexed):
@@ -255,12 +255,12 @@ class TestGoingOn:
             assert outcome.document["n_completed"] == 8
             return outcome.exit_code, error and error["message"] + error["hint"]
 
-        missed = "missed a gate or the judge coverage.The sweep itself is complete; each cell's run"
+        missed = "missed a gate or the judge coverage.The sweep itself is complete; each run"
         half = ("--min-judge-coverage", "0.5")
         high = gated(*half, "--fail-under", "overall_score=9")
         below = "overall_score of emulator.lecturer-v1:0 is 0, which is 9 under 9."
         assert high == (5, f"{below}The sweep itself is complete.")
-        assert gated("--min-judge-coverage", "0.8") == (5, f"1 cell {missed} says its metrics.")
+        assert gated("--min-judge-coverage", "0.8") == (5, f"1 run {missed} says its metrics.")
         assert gated(*half, "--fail-under", "overall_score=0") == (0, None)
 
     def test_gates_that_cells_missed_before_may_be_left_out(self, tmp_path):
@@ -276,14 +276,14 @@ class TestGoingOn:
     @pytest.mark.parametrize("torn", [b"", b'{"kind":"run","vers'])
     def test_a_cell_that_was_killed_before_its_first_entry_begins(self, played, copied, torn):
         _, outcome = played
-        cell = outcome.document["cells"][1]
+        cell = outcome.document["runs"][1]
         for path in copied.glob("sweeps/*/cells/*.jsonl"):
             path.unlink()
         (copied / "curated" / "runs" / f"{cell['run_id']}.json").unlink()
         (copied / "journal" / "runs" / f"{cell['run_id']}.jsonl").write_bytes(torn)
         again = sweep(*GRID, "--repeats", "2", "--resume", folder=copied)
 
-        assert (again.exit_code, again.document["cells"]) == (0, outcome.document["cells"])
+        assert (again.exit_code, again.document["runs"]) == (0, outcome.document["runs"])
 
     @pytest.mark.parametrize("later_s", [1, 40])
     def test_with_targets_it_waits_until_the_last_request_before_is_a_minute_old(
@@ -327,7 +327,7 @@ class TestGoingOn:
 
         assert (some.exit_code, some.document["status"]) == (4, "partial")
         assert (some.document["n_completed"], some.document["n_missing"]) == (3, 1)
-        assert some.document["error"]["code"] == "missing_cells"
+        assert some.document["error"]["code"] == "missing_runs"
         assert some.document["error"]["hint"] == "Go on with the same command and --resume."
         untested = [group["metrics"] for group in some.document["groups"]["model"]]
         assert all("overall_score" in metrics for metrics in untested)
@@ -343,9 +343,9 @@ class TestGoingOn:
         again = sweep(*words, "--resume", folder=tmp_path)
 
         assert (process.returncode, document["end_reason"]) == (130, "interrupted")
-        assert document["n_completed"] + document["n_missing"] == document["n_cells"]
+        assert document["n_completed"] + document["n_missing"] == document["n_runs"]
         assert (again.exit_code, again.document["n_completed"]) == (0, 4)
-        assert begun <= {cell["run_id"] for cell in again.document["cells"]}
+        assert begun <= {cell["run_id"] for cell in again.document["runs"]}
         assert repeated_calls(tmp_path) == []
 
     def test_two_processes_do_not_play_one_sweep(self, tmp_path):
@@ -389,7 +389,7 @@ class TestLimits:
         )
         assert short.document["cost_usd"] == pytest.approx(spent)
         assert rest.document["spent_usd"] == pytest.approx(rest.document["cost_usd"])
-        assert "with cells under way" not in rest.stderr
+        assert "with runs in progress" not in rest.stderr
         assert spent <= 0.25
         assert (rest.exit_code, rest.document["n_completed"]) == (0, 12)
         assert repeated_calls(tmp_path) == []
@@ -410,7 +410,7 @@ class TestLimits:
 
         assert (first.exit_code, first.document["n_completed"]) == (6, 0)
         assert spent <= first.document["spent_usd"] <= 0.08
-        told = f"at most {first.document['spent_usd']:.4f} USD with cells under way"
+        told = f"at most {first.document['spent_usd']:.4f} USD with runs in progress"
         assert told in first.stderr
         assert first.document["spent_usd"] <= again.document["spent_usd"] <= 0.08
         assert (again.exit_code, again.document["end_reason"]) == (6, "budget")
@@ -433,7 +433,7 @@ class TestLimits:
 
         assert outcome.exit_code == 2
         assert outcome.document["error"]["message"] == (
-            "--processes is no longer taken: one process plays all cells, so many at once as "
+            "--processes is no longer taken: one process does all runs, so many at once as "
             "--max-connections allows. To use more machines, give each a part of the grid."
         )
 
@@ -497,7 +497,7 @@ class TestMistakes:
             "--temperatures is 7",
             "--repeats is 0",
             "--retry-failed is given without --resume.",
-            f"--target-rpm names 'nobody', which no cell calls. They call {JUROR}, {JUDGE}, ",
+            f"--target-rpm names 'nobody', which no run calls. They call {JUROR}, {JUDGE}, ",
         ):
             assert part in message
         assert JUROR not in message.replace(f"call {JUROR}", "")
@@ -573,7 +573,7 @@ class TestMistakes:
 
         assert (typo.exit_code, both.exit_code) == (2, 2)
         assert typo.document["error"]["message"] == (
-            "--target-rpm names 'emulator.socratic', which no cell calls. They call "
+            "--target-rpm names 'emulator.socratic', which no run calls. They call "
             "emulator.judge-v1:0, emulator.lecturer-v1:0, emulator.socratic-v1:0."
         )
         assert both.document["error"]["message"] == (
@@ -630,7 +630,7 @@ class TestBucket:
         curated_keys = [key for key in _keys(client, bucket) if key.startswith("curated/")]
         again = run("sweep", *words, "--resume", env=variables)
 
-        assert again.document["cells"] == first.document["cells"]
+        assert again.document["runs"] == first.document["runs"]
         assert len(curated_keys) == 4
         assert any("/cells/" in key for key in _keys(client, bucket))
 

@@ -37,7 +37,7 @@ def go_on(folder: Path) -> Outcome:
 
 
 def run_of(document: dict[str, Any], model: str) -> str:
-    [cell] = [cell for cell in document["cells"] if cell["axes"]["model"] == model]
+    [cell] = [cell for cell in document["runs"] if cell["axes"]["model"] == model]
     return str(cell["run_id"])
 
 
@@ -76,7 +76,7 @@ def test_a_damaged_file_is_restored_without_a_call(kept, folder, name, how):
     assert journals(folder) == answers
     assert "1 complete run has missing or damaged files" in " ".join(again.document["notices"])
     assert path.name in " ".join(again.document["notices"])
-    assert again.document["cells"] == kept[1]["cells"]
+    assert again.document["runs"] == kept[1]["runs"]
     assert once_more.document["notices"] == []
 
 
@@ -122,7 +122,7 @@ def test_another_runs_document_is_refused_by_name_and_replayed(kept, folder):
         path.unlink()
     again = go_on(folder)
 
-    assert again.document["cells"] == kept[1]["cells"]
+    assert again.document["runs"] == kept[1]["runs"]
     assert without_place(steady.read_bytes()) == without_place(whole)
 
 

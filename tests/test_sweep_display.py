@@ -100,7 +100,7 @@ class TestLive:
     def test_other_lines_stay_and_the_table_goes(self, live):
         (begun,) = [line for line in live.last if SWEEP_ID.match(line)]
         assert live.last[0] == begun
-        assert " ".join(live.last).count("a cell of ") == 1
+        assert " ".join(live.last).count("a run of ") == 1
         assert all(frame[0] == begun for frame in live.frames if frame[0])
         assert "so far" not in " ".join(live.last)
 
@@ -116,7 +116,7 @@ class TestLive:
             assert ("untested" if mean is None else f"{mean:.2f}") in row
             assert f"{group['n_completed']}/1" in row
         told = " ".join(line.strip() for line in live.last)
-        assert f"{document['status']}: 2 of 3 cells done, 1 failed" in told
+        assert f"{document['status']}: 2 of 3 runs done, 1 failed" in told
         assert document["error"]["hint"] in told
 
     def test_colour_marks_what_failed_where_colour_is_wanted(self, live, columns):
@@ -154,8 +154,8 @@ def test_in_a_log_there_is_a_line_at_the_start_and_the_result(url, tmp_path):
     # The look at the models beside the cells finds it, too, sooner or later than a cell.
     lines = [line for line in told if f"note: {BROKEN}: " not in line]
 
-    assert begun == f"{outcome.document['sweep_id']}: 3 cells of 3 models"
-    assert re.search(rf"a cell of {BROKEN} failed: .*ResourceNotFoundException", lines[0])
+    assert begun == f"{outcome.document['sweep_id']}: 3 runs of 3 models"
+    assert re.search(rf"a run of {BROKEN} failed: .*ResourceNotFoundException", lines[0])
     assert [line.split()[0] for line in lines[1:5]] == ["model", *MODELS[::-1]]
     assert "\x1b" not in outcome.stderr
 
@@ -208,7 +208,7 @@ def test_in_a_log_there_is_a_line_every_half_minute(capsys):
 
     told = "KM2P 23 of 48 done, 4 running, 2 failed, 3.2 calls/s, 1.3M tokens, 0.2500 USD"
     assert capsys.readouterr().err.splitlines() == [
-        "sweep-01M81Y0C0KSMQ9C70W6WZDKM2P: 48 cells of 2 models, 25 of them ended before",
+        "sweep-01M81Y0C0KSMQ9C70W6WZDKM2P: 48 runs of 2 models, 25 of them ended before",
         f"{told}, 30 s so far, 1 h 6 min left",
         f"{told}, 1 min so far, 1 h 6 min left",
         "KM2P note: b is stopped: no success for 15 min, ***",

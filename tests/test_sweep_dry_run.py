@@ -42,7 +42,7 @@ def test_what_is_predicted_happens(told, tmp_path):
     expected = told.document
 
     assert told.exit_code == 0
-    assert (expected["n_cells"], expected["n_forecast"]) == (happened["n_cells"], 4) == (8, 4)
+    assert (expected["n_runs"], expected["n_forecast"]) == (happened["n_runs"], 4) == (8, 4)
     assert expected["axes"] == happened["axes"]
     assert expected["usage"]["total"]["calls"] == happened["usage"]["calls"]
     for kind in TOKENS:
@@ -62,7 +62,7 @@ def test_groups_and_roles_add_up(told):
         pytest.approx(total)
     )
     for groups in document["groups"].values():
-        assert [group["n_cells"] for group in groups] == [4, 4]
+        assert [group["n_runs"] for group in groups] == [4, 4]
         assert sum(group["cost_usd"] for group in groups) == pytest.approx(total)
         calls = sum(group["usage"]["calls"] for group in groups)
         assert calls == document["usage"]["total"]["calls"]
@@ -159,7 +159,7 @@ def test_it_says_what_caching_and_flex_would_make_of_it(told, tmp_path):
 def test_a_limit_bounds_what_is_forecast_and_no_store_is_needed_for_it():
     document = run("sweep", "--offline", *GRID, "--limit", "3", "--dry-run").document
 
-    assert (document["n_cells"], document["n_forecast"]) == (3, 3)
+    assert (document["n_runs"], document["n_forecast"]) == (3, 3)
     assert document["usage"]["total"]["calls"] == 3 * 7
 
 
@@ -171,11 +171,11 @@ def test_what_has_ended_is_not_forecast_again_and_its_cost_is_spent(tmp_path):
     whole = run(*words, "--resume").document
     nothing = run(*words, "--resume", "--dry-run").document
 
-    assert (rest["n_cells"], rest["seed"]) == (1, begun["seed"])
+    assert (rest["n_runs"], rest["seed"]) == (1, begun["seed"])
     assert rest["usage"]["total"]["calls"] == whole["usage"]["calls"] - begun["usage"]["calls"]
     assert rest["budget"]["spent_usd"] == pytest.approx(begun["cost_usd"])
     assert files == [path for path in files if path.exists()]
-    assert (nothing["n_cells"], nothing["cost_usd"]["total"], nothing["groups"]["model"]) == (
+    assert (nothing["n_runs"], nothing["cost_usd"]["total"], nothing["groups"]["model"]) == (
         0,
         0,
         [],
@@ -194,10 +194,10 @@ def test_a_model_that_refuses_is_named_and_the_others_are_forecast(tmp_path):
     assert outcome.exit_code == 3
     (refused,) = document["refused"]
     assert refused["axes"]["model"] == "emulator.picky-v1:0"
-    assert refused["n_cells"] == 2
+    assert refused["n_runs"] == 2
     assert refused["error"] == document["error"]
     assert "--temperatures" in refused["error"]["message"]
-    assert "2 cells would be refused. " in outcome.stderr
+    assert "2 runs would be refused. " in outcome.stderr
     calls = {one["model"]: one["requests"] for one in document["models"]}
     assert calls[STEADY] == 4
 

@@ -386,7 +386,7 @@ class TestSweepOfAPlan:
         )
 
         assert (plan.exit_code, flags.exit_code) == (0, 0)
-        keys = [[cell["cell"] for cell in one.document["cells"]] for one in (plan, flags)]
+        keys = [[cell["key"] for cell in one.document["runs"]] for one in (plan, flags)]
         assert keys[0] == keys[1]
         assert len({*keys[0]}) == 2
 

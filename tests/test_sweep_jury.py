@@ -120,7 +120,7 @@ def test_the_doctor_and_a_dry_run_know_each_juror(plan, played, prices):
     assert requests[PLAIN] == requests[HARSH] == requests[NOISY] == 4 * (3 + 1)
 
     expected, spent = told["cost_by_model"], Counter()
-    for cell in played.document["cells"]:
+    for cell in played.document["runs"]:
         body = (out / f"curated/runs/{cell['run_id']}.json").read_bytes()
         by_model = json.loads(body)["cost"]["by_model"]
         for role, costs in by_model.items():

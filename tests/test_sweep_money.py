@@ -127,7 +127,7 @@ def test_a_budget_completes_the_cells_that_it_pays_for(tmp_path):
 
     assert (short.exit_code, document["end_reason"]) == (6, "budget")
     assert 4 <= document["n_completed"] == document["n_paid"] == len(begun)
-    pays = f"pays for {document['n_paid']} of 12 cells"
+    pays = f"pays for {document['n_paid']} of 12 runs"
     assert pays in document["error"]["message"]
     assert f"the budget {pays}" in short.stderr
     assert document["spent_usd"] <= 0.3

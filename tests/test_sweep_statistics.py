@@ -38,7 +38,7 @@ class TestMeans:
         low, high = stats.t.interval(0.95, 2, fmean(means), stats.sem(means))
 
         assert_valid("sweep", outcome.document)
-        assert (found["n"], found["n_clusters"], found["scope"]) == (6, 3, "samples like these")
+        assert (found["n"], found["n_clusters"], found["scope"]) == (6, 3, "scenarios like these")
         assert (found["low"], found["high"]) == pytest.approx((max(0, low), min(10, high)))
         assert found["variance"]["repeat"] == pytest.approx(fmean(map(variance, scores)), abs=1e-6)
         assert found["variance"]["judge"] is None
@@ -54,7 +54,7 @@ class TestMeans:
     def test_of_one_sample_there_is_no_interval(self, played):
         for group in played[1].document["groups"]["scenario"]:
             found = group["metrics"]["overall_score"]
-            assert (found["n"], found["n_clusters"], found["scope"]) == (4, 1, "these samples")
+            assert (found["n"], found["n_clusters"], found["scope"]) == (4, 1, "these scenarios")
             nulls = [found[key] for key in ("low", "high", "variance", "runs_to_halve")]
             assert nulls == [None] * 4
 
@@ -266,7 +266,7 @@ def test_the_same_runs_have_the_same_limits_in_a_sweep_and_in_a_comparison(tmp_p
     (contender,) = compared.document["contenders"]
 
     assert group["survival"]["turns_held"]["n_events"] == 5
-    for name in ("overall_score", "discipline", "help"):
+    for name in ("overall_score", "discipline", "usefulness"):
         assert group["metrics"][name] == contender["metrics"][name]
     for figure in ("median", "restricted_mean"):
         both = (one["survival"]["turns_held"][figure] for one in (group, contender))
@@ -355,7 +355,7 @@ class TestGates:
 def test_without_the_extra_there_are_plain_means_and_one_word_of_it(played, bare):
     folder, outcome = played
     bare = run(*WORDS, "--resume", "-o", str(folder), env=bare)
-    nulls = {"scope": "these samples", "low": None, "high": None, "runs_to_halve": None}
+    nulls = {"scope": "these scenarios", "low": None, "high": None, "runs_to_halve": None}
 
     assert bare.exit_code == 0
     for group in bare.document["groups"]["model"]:

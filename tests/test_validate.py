@@ -148,7 +148,7 @@ def test_every_file_is_told_by_what_it_is(outcome, found):
                 "none.txt: it cannot be read",
                 "needs the price of models a.model",
                 "needs the price of judge_model a.judge",
-                "target_rpm names 'a.modl', which no cell calls. They call a.judge, a.model.",
+                "target_rpm names 'a.modl', which no run calls. They call a.judge, a.model.",
             ),
         ),
         ("bad.jsonl", ("line 2: prompt must be text.", "line 3: it is no JSON")),

@@ -37,13 +37,13 @@ Name = Annotated[str, doc("the model; with the argument if several arguments hav
 Limit = Annotated[
     float | None,
     doc(
-        "limit of the 95 % interval, clustered by sample; null with one cluster, without any "
-        "spread, or without the extra stats"
+        "limit of the 95 % confidence interval, clustered by scenario; null with one cluster, "
+        "without any spread, or without the extra stats"
     ),
 ]
 Clusters = Annotated[
     Count,
-    doc("number of samples, by which runs are clustered; for runs of many items, of problems"),
+    doc("number of scenarios, by which runs are clustered; for runs of many items, of problems"),
 ]
 
 
@@ -60,7 +60,8 @@ class TurnScore(Struct, frozen=True, kw_only=True):
     mean: Annotated[float, doc("points, over runs in which the turn was judged")]
     n: Annotated[int, Meta(ge=1, description="runs in which the turn was judged")]
     low: Annotated[
-        float | None, doc("limit of the 95 % interval, clustered by sample; null without one")
+        float | None,
+        doc("limit of the 95 % confidence interval, clustered by scenario; null without one"),
     ] = None
     high: Annotated[float | None, doc("null if low is")] = None
 
@@ -73,7 +74,7 @@ class SurvivalStep(Struct, frozen=True, kw_only=True):
     error: Annotated[
         Amount | None,
         doc(
-            "standard error, clustered by sample (Greenwood's with one run a sample); null with "
+            "standard error, clustered by scenario (Greenwood's with one run each); null with "
             "one cluster"
         ),
     ]
@@ -102,7 +103,7 @@ class Contender(Struct, frozen=True, kw_only=True):
     model: Model
     sources: Annotated[list[str], doc("the arguments that have its runs")]
     n_runs: Annotated[int, Meta(ge=1, description="completed runs")]
-    n_failed: Annotated[Count, doc("failed cells of its sweeps; no figure includes them")] = 0
+    n_failed: Annotated[Count, doc("failed runs of its sweeps; no figure includes them")] = 0
     metrics: Annotated[dict[str, Mean], doc("by path of the metric")]
     score_by_turn: Annotated[list[TurnScore], doc("turns that were judged in at least one run")]
     survival: Annotated[
@@ -116,7 +117,7 @@ class FailedContender(Struct, frozen=True, kw_only=True):
 
     model: Model
     source: Annotated[str, doc("the argument")]
-    n_failed: Annotated[int, Meta(ge=1, description="failed cells of its sweeps")]
+    n_failed: Annotated[int, Meta(ge=1, description="failed runs of its sweeps")]
 
 
 class Difference(Struct, frozen=True, kw_only=True):
@@ -152,7 +153,7 @@ class SurvivalDifference(Struct, frozen=True, kw_only=True):
 
 
 class ComparedPair(Struct, frozen=True, kw_only=True):
-    """Two contenders, over pairs of runs with the same sample, opening and repeat."""
+    """Two contenders, over pairs of runs with the same scenario, opening and repeat."""
 
     first: Name
     second: Name

@@ -46,11 +46,11 @@ NOTES = (
 )
 # Printed with the estimate of a sweep.
 ASSUMPTIONS = (
-    "Each kind of cell is forecast once, by its first repeat, as the dry run of a run is.",
-    "Cells are played from their first turn on; those that ended, by the sweep's index, are not.",
-    "What several cells have in common of a model's instructions is written to its cache once.",
+    "Each combination of settings is estimated once, by its first repeat.",
+    "Runs that ended, by the sweep's index, are left out; all others start at their first turn.",
+    "What several runs have in common of a model's instructions is written to its cache once.",
     (
-        "The time is the longest of these: the cells in their order, and their requests, as many "
+        "The time is the longest of these: the runs in their order, and their requests, as many "
         "at once as are allowed; every model's requests and tokens at its targets; and some 200 "
         "calls a second."
     ),
@@ -328,7 +328,7 @@ class DryRunDocument(Document, frozen=True, kw_only=True):
 
 
 class Extent(Struct, frozen=True, kw_only=True):
-    """Estimate of cells for one length of replies."""
+    """Estimate of the runs for one length of replies."""
 
     usage: Annotated[CallUsage, doc("tokens and calls of all roles")]
     cost_usd: CostUsd
@@ -336,10 +336,10 @@ class Extent(Struct, frozen=True, kw_only=True):
 
 
 class ExpectedGroup(Struct, frozen=True, kw_only=True):
-    """The cells that have one value of an axis."""
+    """The runs that have one value of an axis."""
 
     value: Annotated[Value, doc("value of the axis; null: the default")]
-    n_cells: Annotated[Count, doc("number of cells")]
+    n_runs: Annotated[Count, doc("number of runs")]
     usage: Annotated[CallUsage, doc("expected tokens and calls of all roles")]
     cost_usd: CostUsd
     low_usd: Annotated[CostUsd, doc("USD if replies are short; null as above")]
@@ -381,7 +381,7 @@ class SweepBudget(Struct, frozen=True, kw_only=True):
 
     max_cost_usd: Annotated[float, Meta(gt=0, description="USD, the budget")]
     spent_usd: Annotated[Amount, doc("USD that earlier processes have spent, at most")]
-    n_paid: Annotated[Count, doc("of these cells, how many the rest is expected to cover")]
+    n_paid: Annotated[Count, doc("of these runs, how many the rest is expected to cover")]
     covers_expected: Annotated[bool, doc("whether the rest covers the expected cost")]
     covers_high: Annotated[bool, doc("whether the rest covers the high cost")]
 
@@ -395,14 +395,14 @@ class SweepDeadline(Struct, frozen=True, kw_only=True):
 
 
 class RefusedCells(Struct, frozen=True, kw_only=True):
-    """Cells that a model is known to refuse."""
+    """Runs that a model is known to refuse."""
 
     axes: AxisValues
-    n_cells: Annotated[Count, doc("cells with these values")]
+    n_runs: Annotated[Count, doc("runs with these values")]
     error: Annotated[ErrorEntry, doc("what is refused, and what to do about it")]
 
 
-BoundBy = Literal["max_connections", "longest_cell", "process", "targets"]
+BoundBy = Literal["max_connections", "longest_run", "process", "targets"]
 
 
 class SweepDryRun(Document, frozen=True, kw_only=True):
@@ -412,9 +412,9 @@ class SweepDryRun(Document, frozen=True, kw_only=True):
     benchmark: BenchmarkName
     axes: Annotated[dict[str, list[Value]], doc("the settings that vary, with all their values")]
     repeats: Annotated[int, Meta(ge=1, description="runs of each combination")]
-    seed: Annotated[Seed, doc("seed, given or drawn, from which the seeds of cells follow")]
-    n_cells: Annotated[Count, doc("cells to run; with --resume, those that are left")]
-    n_forecast: Annotated[Count, doc("cells that were estimated; repeats are taken to be the same")]
+    seed: Annotated[Seed, doc("seed, given or drawn, from which the seeds of runs follow")]
+    n_runs: Annotated[Count, doc("runs to do; with --resume, those that are left")]
+    n_forecast: Annotated[Count, doc("runs that were estimated; repeats are taken to be the same")]
     end_reason: Annotated[
         EndReason | None, doc("what will end the sweep early; null: nothing is expected to")
     ]
@@ -436,7 +436,7 @@ class SweepDryRun(Document, frozen=True, kw_only=True):
     high: Annotated[Extent, doc("if replies are long and models slow")]
     groups: Annotated[
         dict[str, list[ExpectedGroup]],
-        doc("by axis: the cells of each value, in order"),
+        doc("by axis: the runs of each value, in order"),
     ]
     models: Annotated[list[ExpectedThroughput], doc("requests to each model in each region")]
     caching: Annotated[CachingSaves, doc("effect of prompt caching")]
@@ -445,7 +445,7 @@ class SweepDryRun(Document, frozen=True, kw_only=True):
     deadline: Annotated[
         SweepDeadline | None, doc("whether it is late enough; null without --deadline")
     ]
-    refused: Annotated[list[RefusedCells], doc("cells that a model would refuse")]
+    refused: Annotated[list[RefusedCells], doc("runs that a model would refuse")]
     stand_in: Annotated[bool, doc("true if nothing is billed: the emulator, or made-up prices")]
     prices: Annotated[
         list[PriceSource], doc("sources of the prices; the first that lists a model is used")

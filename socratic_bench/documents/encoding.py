@@ -24,9 +24,14 @@ from socratic_bench.types import Json, clean
 T = TypeVar("T")
 _SAFE_INTEGER = 2**63
 _PATH = " - at `$"
-# An earlier name of a metric, as a key or a value, and today's; not where a text quotes it.
-_EARLIER_NAME = re.compile(rb'"(?<!\\")sustained_half_life(?=["_.])')
-_NAME = b'"turns_held'
+# Earlier names of metrics and keys, and today's; not where a text quotes them. `help` could
+# be a dimension of a user's rubric, so only the key after `discipline` and gates are renamed.
+_EARLIER_NAMES = (
+    (re.compile(rb'"(?<!\\")sustained_half_life(?=["_.])'), rb'"turns_held'),
+    (re.compile(rb'("discipline":[^,"{}]*,\s*)"help"(?=:)'), rb'\1"usefulness"'),
+    (re.compile(rb'\["help"(?=,\s*-?[0-9])'), rb'["usefulness"'),
+    (re.compile(rb'^\{"cell":', re.MULTILINE), rb'{"key":'),
+)
 _SPREAD_FIELD = re.compile(r"\.\*\w+")
 _Change = Callable[[Any], Any]
 
@@ -82,7 +87,10 @@ def loaded(body: bytes, name: str) -> Any:  # noqa: ANN401 -- any value of JSON
 
 def with_current_keys(body: bytes) -> bytes:
     """A stored file with the keys of today; runs of earlier commits are still read."""
-    return _EARLIER_NAME.sub(_NAME, body) if b"sustained_half_life" in body else body
+    if any(name in body for name in (b'"help"', b"sustained_half_life", b'{"cell":')):
+        for earlier, current in _EARLIER_NAMES:
+            body = earlier.sub(current, body)
+    return body
 
 
 def read_value(value: object, kind: type[T], name: str) -> T:

@@ -21,7 +21,7 @@ from socratic_bench.documents.document import (
 from socratic_bench.documents.sweep import PairedDifference
 from socratic_bench.types import doc
 
-Sample = Annotated[str, doc("name of what was run, as the benchmark calls it")]
+Scenario = Annotated[str, doc("name of the scenario; of the data set in other benchmarks")]
 Turn = Annotated[Turns, doc("index of the turn or item, from 0")]
 Score = Annotated[float | None, doc("sum of the scores; null: no judge or no verdict")]
 Unjudged = Annotated[str | None, doc("why there is no verdict; null: there is one, or no judge")]
@@ -52,7 +52,7 @@ class ReportDocument(Document, frozen=True, kw_only=True):
         list[PairedDifference], doc("primary figure of each two models that were run alike")
     ]
     n_runs: Annotated[Count, doc("completed runs")]
-    n_failed: Annotated[Count, doc("failed cells of sweeps")]
+    n_failed: Annotated[Count, doc("failed runs of sweeps")]
     sentences: Annotated[
         list[str],
         doc("first sentences of the report; empty if only tables were written"),
@@ -101,7 +101,7 @@ class RunRecord(Struct, frozen=True, kw_only=True):
     run_id: RunId
     benchmark: BenchmarkName
     model: Model
-    sample: Sample
+    scenario: Scenario
     repeat: Annotated[int | None, Meta(ge=0, description="repeat in its sweep; null: no sweep")]
     seed: Annotated[int | None, Meta(ge=0, description="random seed of the run")]
     n_turns: Annotated[Count, doc("number of turns or items")]
@@ -127,7 +127,7 @@ class TurnRecord(Struct, frozen=True, kw_only=True):
 
     run_id: RunId
     model: Model
-    sample: Sample
+    scenario: Scenario
     turn: Turn
     said: Annotated[str | None, doc("the message to the model; null: not stored")]
     reply: Annotated[str, doc("the model's reply")]
@@ -147,7 +147,7 @@ class VerdictRecord(Struct, frozen=True, kw_only=True):
 
     run_id: RunId
     model: Model
-    sample: Sample
+    scenario: Scenario
     turn: Turn
     verdict: Annotated[Count, doc("index among the verdicts on the turn, from 0")]
     juror: Annotated[str, doc("judge model")]

@@ -30,11 +30,14 @@ SweepId = Annotated[
 ]
 CellKey = Annotated[
     str,
-    Meta(pattern="^[0-9a-f]{16}$", description="the same in every sweep with the cell's settings"),
+    Meta(
+        pattern="^[0-9a-f]{16}$",
+        description="the same for all runs with the same settings and repeat",
+    ),
 ]
 Value = bool | float | str | None
 AxisValues = Annotated[
-    dict[str, Value], doc("the settings that vary between cells, by name; null: the default")
+    dict[str, Value], doc("the settings that vary between runs, by name; null: the default")
 ]
 Repeat = Annotated[int, Meta(ge=1, description="number of the repeat, from 1")]
 CostUsd = Annotated[Amount | None, doc("USD in total; null if a price is unknown")]
@@ -43,8 +46,8 @@ CostUsd = Annotated[Amount | None, doc("USD in total; null if a price is unknown
 class Variance(Struct, frozen=True, kw_only=True):
     """The components of a metric's variance over runs, in its unit squared."""
 
-    sample: Annotated[Amount, doc("between samples; 0: repeats explain all of it")]
-    repeat: Annotated[Amount, doc("between repeats of a sample, without the judge's part")]
+    scenario: Annotated[Amount, doc("between scenarios; 0: repeats explain all of it")]
+    repeat: Annotated[Amount, doc("between repeats of a scenario, without the judge's part")]
     judge: Annotated[
         Amount | None,
         doc(
@@ -62,8 +65,8 @@ class RunGroup(Struct, frozen=True, kw_only=True):
 
 
 class TwoGroups(Struct, frozen=True, kw_only=True):
-    """Runs in two separate groups, for example if a few dialogues collapse. If a sample happens to
-    have none of these, the interval of the mean is narrow around a wrong value.
+    """Runs in two separate groups, for example if a few dialogues collapse. A sweep that
+    happens to have none of these has a narrow interval around a wrong mean.
     """
 
     lower: Annotated[RunGroup, doc("the runs with lower values")]
@@ -120,29 +123,28 @@ class PairedDifference(Struct, frozen=True, kw_only=True):
 
 
 class Mean(Struct, frozen=True, kw_only=True):
-    """A metric over the cells of a group."""
+    """A metric over the runs of a group."""
 
-    mean: Annotated[float | None, doc("over cells with a known value; null: none")]
+    mean: Annotated[float | None, doc("over runs with a known value; null: none")]
     n: Annotated[
         Count,
-        doc(
-            "completed cells with a known value; for runs of many items, problems, counted cell "
-            "by cell"
-        ),
+        doc("completed runs with a known value; for runs of many items, problems, run by run"),
     ]
-    n_clusters: Annotated[Count, doc("number of samples; for runs of many items, of problems")] = 0
+    n_clusters: Annotated[
+        Count, doc("number of scenarios; for runs of many items, of problems")
+    ] = 0
     scope: Annotated[
-        Literal["these samples", "samples like these"],
+        Literal["these scenarios", "scenarios like these"],
         doc(
-            "with an interval, the figures apply to samples like these; without one, only to "
-            "these samples"
+            "with an interval, the mean applies to scenarios like these; without one, only to "
+            "these scenarios"
         ),
-    ] = "these samples"
+    ] = "these scenarios"
     low: Annotated[
         float | None,
         doc(
-            "lower limit of the mean's 95 % interval, clustered by sample; null with one sample, "
-            "or without the extra stats"
+            "lower limit of the mean's 95 % confidence interval, clustered by scenario; null with "
+            "one scenario, or without the extra stats"
         ),
     ] = None
     high: Annotated[float | None, doc("upper limit; null if low is")] = None
@@ -150,12 +152,12 @@ class Mean(Struct, frozen=True, kw_only=True):
         NoInterval | None, doc("why there is no interval; null: there is one, or no mean")
     ] = None
     variance: Annotated[
-        Variance | None, doc("of single runs; null without two samples or without repeats")
+        Variance | None, doc("of single runs; null without two scenarios or without repeats")
     ] = None
     runs_to_halve: Annotated[
         Count | None,
         doc(
-            "further runs, of new samples, that would halve the interval if they vary as these "
+            "further runs, of new scenarios, that would halve the interval if they vary as these "
             "do (Wilson for rates, else t); null without an interval, if it has no width, or for "
             "runs of many items"
         ),
@@ -164,13 +166,13 @@ class Mean(Struct, frozen=True, kw_only=True):
         TwoGroups | None,
         doc(
             "two separate groups of runs, so that the interval may be wrong; null: there are "
-            "none, or too few samples to see them"
+            "none, or too few scenarios to see them"
         ),
     ] = None
 
 
 class Estimate(Struct, frozen=True, kw_only=True):
-    """A figure with its 95 % bootstrap interval over samples."""
+    """A figure with its 95 % bootstrap interval over scenarios."""
 
     value: Annotated[Amount | None, doc("null: too few events to reach it")]
     low: Annotated[Amount | None, doc("null: see no_interval_because")] = None
@@ -180,8 +182,8 @@ class Estimate(Struct, frozen=True, kw_only=True):
 LimitsReason = Annotated[
     Literal["too_few_scenarios", "no_event", "needs_stats"] | None,
     doc(
-        "why all limits are null: fewer than six samples, no event, or no extra stats; null: there "
-        "are limits"
+        "why all limits are null: fewer than six scenarios, no event, or no extra stats; null: "
+        "there are limits"
     ),
 ]
 
@@ -189,9 +191,9 @@ LimitsReason = Annotated[
 class Survival(Struct, frozen=True, kw_only=True):
     """Time until an event, with runs in which it did not happen (Kaplan-Meier)."""
 
-    n: Annotated[Count, doc("completed cells with a known value")]
-    n_events: Annotated[Count, doc("cells in which the event happened")]
-    n_clusters: Annotated[Count, doc("number of samples")]
+    n: Annotated[Count, doc("completed runs with a known value")]
+    n_events: Annotated[Count, doc("runs in which the event happened")]
+    n_clusters: Annotated[Count, doc("number of scenarios")]
     median: Annotated[Estimate, doc("time by which half have had it, in the metric's unit")]
     restricted_mean: Annotated[
         Estimate, doc("mean time until it, capped at the horizon, in the metric's unit")
@@ -208,7 +210,7 @@ class Survival(Struct, frozen=True, kw_only=True):
 
 class Hazard(Struct, frozen=True, kw_only=True):
     """Probability of an event in one turn, if it has not happened before. The interval is Wilson's,
-    clustered by sample.
+    clustered by scenario.
     """
 
     n_at_risk: Annotated[int, Meta(ge=1, description="turns in which it could happen")]
@@ -216,13 +218,13 @@ class Hazard(Struct, frozen=True, kw_only=True):
     hazard: Annotated[Share, doc("n_events / n_at_risk")]
     low: Annotated[
         Share | None,
-        doc("lower limit of the 95 % interval; null with one sample or without the extra stats"),
+        doc("lower limit of the 95 % interval; null with one scenario or without the extra stats"),
     ] = None
     high: Annotated[Share | None, doc("upper limit; null if low is")] = None
 
 
 class TurnHazard(Hazard, frozen=True, kw_only=True):
-    """The probability in one turn, over all cells."""
+    """The probability in one turn, over all runs."""
 
     turn: Annotated[Count, doc("index of the turn, from 0")]
 
@@ -232,9 +234,9 @@ class Hazards(Struct, frozen=True, kw_only=True):
     time.
     """
 
-    n: Annotated[Count, doc("completed cells in which it could happen")]
+    n: Annotated[Count, doc("completed runs in which it could happen")]
     n_events: Annotated[Count, doc("turns in which it happened")]
-    n_clusters: Annotated[Count, doc("number of samples")]
+    n_clusters: Annotated[Count, doc("number of scenarios")]
     by_turn: Annotated[list[TurnHazard], doc("by turn, in order")]
     by_kind: Annotated[dict[str, Hazard], doc("by the benchmark's kinds of turns")]
 
@@ -264,9 +266,9 @@ class FigureGate(Struct, frozen=True, kw_only=True):
 
 
 class CellRow(Struct, frozen=True, kw_only=True):
-    """A cell that has ended: one line of the sweep's index (sweeps/{sweep_id}/cells*.jsonl)."""
+    """A run that has ended: one line of the sweep's index (sweeps/{sweep_id}/cells*.jsonl)."""
 
-    cell: CellKey
+    key: CellKey
     run_id: RunId
     axes: AxisValues
     repeat: Repeat
@@ -350,40 +352,38 @@ class SweepFile(Struct, frozen=True, kw_only=True):
         str,
         Meta(
             pattern="^[0-9a-f]{32}$",
-            description="digest of the settings that all cells share, and of a given seed",
+            description="digest of the settings that all runs share, and of a given seed",
         ),
     ]
-    seed: Annotated[Seed, doc("seed from which the seeds of cells follow")]
+    seed: Annotated[Seed, doc("seed from which the seeds of runs follow")]
     started_at: Annotated[str, doc("when it began, ISO 8601 with its offset")]
     runner_version: Annotated[str, doc("version of the program that began it")]
     axes: Annotated[
         dict[str, list[Value]] | None,
         doc(
             "the plan: all values of each axis, in order; --resume adds new ones. null in a sweep "
-            "of an earlier program: then the rows of cells tell the values"
+            "of an earlier program: then the rows of runs have the values"
         ),
     ] = None
     repeats: Annotated[
-        Repeat | None, doc("the plan: how often each cell is played; null: as for axes")
+        Repeat | None, doc("the plan: runs of each combination; null: as for axes")
     ] = None
 
 
 class Group(Struct, frozen=True, kw_only=True):
-    """The cells that have one value of an axis."""
+    """The runs that have one value of an axis."""
 
     value: Annotated[Value, doc("value of the axis; null: the default")]
-    n_cells: Annotated[Count, doc("number of cells")]
-    n_completed: Annotated[Count, doc("completed cells")]
-    n_failed: Annotated[Count, doc("failed cells; no mean includes them")]
-    n_missing: Annotated[Count, doc("cells without a run yet")]
-    metrics: Annotated[
-        dict[str, Mean], doc("the benchmark's metrics by path, over completed cells")
-    ]
-    usage: Annotated[ActorUsage, doc("of all roles of all cells that ended")]
+    n_runs: Annotated[Count, doc("number of runs")]
+    n_completed: Annotated[Count, doc("completed runs")]
+    n_failed: Annotated[Count, doc("failed runs; no mean includes them")]
+    n_missing: Annotated[Count, doc("runs that have not ended")]
+    metrics: Annotated[dict[str, Mean], doc("the benchmark's metrics by path, over completed runs")]
+    usage: Annotated[ActorUsage, doc("of all roles of all runs that ended")]
     cost_usd: CostUsd
     survival: Annotated[
         dict[str, Survival],
-        doc("metrics that are times until an event, by path, over completed cells"),
+        doc("metrics that are times until an event, by path, over completed runs"),
     ] = {}
     hazards: Annotated[
         dict[str, Hazards], doc("probability of each of the benchmark's events, by turn")
@@ -391,9 +391,9 @@ class Group(Struct, frozen=True, kw_only=True):
 
 
 class CellEntry(Struct, frozen=True, kw_only=True):
-    """A completed cell."""
+    """A completed run."""
 
-    cell: CellKey
+    key: CellKey
     run_id: RunId
     axes: AxisValues
     repeat: Repeat
@@ -401,9 +401,9 @@ class CellEntry(Struct, frozen=True, kw_only=True):
 
 
 class FailedCell(Struct, frozen=True, kw_only=True):
-    """A failed cell; --retry-failed resumes it."""
+    """A failed run; --retry-failed resumes it."""
 
-    cell: CellKey
+    key: CellKey
     run_id: RunId
     axes: AxisValues
     repeat: Repeat
@@ -421,7 +421,7 @@ class PrimaryMetric(Struct, frozen=True, kw_only=True):
 class SweepPlace(Struct, frozen=True, kw_only=True):
     """Where a store holds a sweep."""
 
-    index: Annotated[str, doc("place of the rows of ended cells")]
+    index: Annotated[str, doc("place of the rows of runs that ended")]
     runs: Annotated[str, doc("folder or prefix of the runs, one for each run id")]
 
 
@@ -431,7 +431,7 @@ class SweepDocument(Struct, frozen=True, kw_only=True):
     kind: Literal["sweep"] = "sweep"
     schema_version: Version = SCHEMA_VERSION
     sweep_id: Annotated[SweepId | None, doc("null if the sweep never started")] = None
-    status: Annotated[RunStatus, doc("completed: no cell is missing and none has failed")]
+    status: Annotated[RunStatus, doc("completed: no run is missing and none has failed")]
     benchmark: BenchmarkName
     primary_metric: Annotated[PrimaryMetric | None, doc("groups are ordered by it, best first")] = (
         None
@@ -440,14 +440,14 @@ class SweepDocument(Struct, frozen=True, kw_only=True):
         dict[str, list[Value]], doc("the settings that vary, with all their values")
     ] = {}
     repeats: Annotated[Annotated[int, Meta(ge=1)] | None, doc("runs of each combination")] = None
-    seed: Annotated[Seed | None, doc("seed from which the seeds of cells follow")] = None
-    n_cells: Annotated[Count, doc("number of cells")] = 0
-    n_completed: Annotated[Count, doc("completed cells")] = 0
-    n_failed: Annotated[Count, doc("failed cells")] = 0
-    n_missing: Annotated[Count, doc("cells without a run yet")] = 0
+    seed: Annotated[Seed | None, doc("seed from which the seeds of runs follow")] = None
+    n_runs: Annotated[Count, doc("number of runs")] = 0
+    n_completed: Annotated[Count, doc("completed runs")] = 0
+    n_failed: Annotated[Count, doc("failed runs")] = 0
+    n_missing: Annotated[Count, doc("runs that have not ended")] = 0
     groups: Annotated[
         dict[str, list[Group]],
-        doc("by axis: the cells of each value, best first, unknown last"),
+        doc("by axis: the runs of each value, best first, unknown last"),
     ] = {}
     differences: Annotated[
         list[PairedDifference],
@@ -456,31 +456,31 @@ class SweepDocument(Struct, frozen=True, kw_only=True):
     agreement: Annotated[
         dict[str, Agreement],
         doc(
-            "agreement of jurors on the turns of all completed cells, by dimension and for "
+            "agreement of jurors on the turns of all completed runs, by dimension and for "
             "overall_score; empty without a jury"
         ),
     ] = {}
     figure_gates: Annotated[
         list[FigureGate], doc("result of each --fail-under and --fail-over, by model")
     ] = []
-    usage: Annotated[ActorUsage, doc("of all roles of all cells that ended")] = ActorUsage()
+    usage: Annotated[ActorUsage, doc("of all roles of all runs that ended")] = ActorUsage()
     cost_usd: CostUsd = None
     spent_usd: Annotated[
         Amount | None,
         doc(
             "upper bound of all USD that the sweep's processes have spent, looks at models and "
-            "unfinished cells included; null without a budget"
+            "unfinished runs included; null without a budget"
         ),
     ] = None
     n_paid: Annotated[
         Count | None,
         doc(
-            "cells that the budget pays for: completed ones, and those that the rest of it is "
+            "runs that the budget pays for: completed ones, and those that the rest of it is "
             "expected to cover; null without a budget"
         ),
     ] = None
-    failed: Annotated[list[FailedCell], doc("failed cells, and why they failed")] = []
-    cells: Annotated[list[CellEntry], doc("completed cells, in grid order")] = []
+    failed: Annotated[list[FailedCell], doc("failed runs, and why they failed")] = []
+    runs: Annotated[list[CellEntry], doc("completed runs, in grid order")] = []
     output_artifacts: Annotated[
         SweepPlace | None, doc("where the output folder holds it; null without one")
     ] = None
@@ -494,5 +494,5 @@ class SweepDocument(Struct, frozen=True, kw_only=True):
         EndReason | None, doc("what ended the sweep early; null if nothing did")
     ] = None
     error: Annotated[
-        ErrorEntry | None, doc("what ended it early, or which cells failed, also by a gate")
+        ErrorEntry | None, doc("what ended it early, or which runs failed, also by a gate")
     ] = None

@@ -288,7 +288,8 @@ class TurnEntry(Struct, frozen=True, kw_only=True):
     events: Events = None
     quotes: Quotes = None
     unquoted: Unquoted = None
-    question: Annotated[str, doc("the whole reply of the model under test")]
+    reply: Annotated[str, doc("reply of the model under test")]
+    question: Annotated[str, doc("the same as reply")]
     heuristics: Heuristics
     unjudged_reason: Annotated[
         str | None, doc("why there are no scores; null if there are, or if no judge was asked")
@@ -320,6 +321,7 @@ class TurnEntry(Struct, frozen=True, kw_only=True):
             scores=scores,
             flat=parts.scores.of(scores),
             **evidence_fields(turn.verdict),
+            reply=turn.reply.message.text,
             question=turn.reply.message.text,
             heuristics=dict(turn.measures),
             unjudged_reason=unjudged_reason(result, turn),

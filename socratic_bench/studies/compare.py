@@ -400,11 +400,11 @@ def _notices_on_models(
     contenders: Sequence[Contender], failed: Sequence[FailedContender], primary: PrimaryMetric
 ) -> Iterator[str]:
     for gone in failed:
-        n = plural(gone.n_failed, "cell")
+        n = plural(gone.n_failed, "run")
         yield f"{gone.model} of {gone.source} has no complete run: {n} failed."
     for contender in contenders:
         if contender.n_failed:
-            n = plural(contender.n_failed, "cell")
+            n = plural(contender.n_failed, "run")
             yield (
                 f"{n} of {contender.name} failed, and count in no figure: they may have been "
                 "harder."

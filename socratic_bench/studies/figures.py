@@ -134,7 +134,7 @@ def mean_of(runs: Sequence[RunFigures], metric: MetricInfo, design: Design) -> M
         mean=round(mean.mean, FIGURE_PLACES),
         n=mean.n,
         n_clusters=mean.n_clusters,
-        scope="samples like these" if interval else "these samples",
+        scope="scenarios like these" if interval else "these scenarios",
         **limits_of(interval),
         no_interval_because=_no_interval_reason(mean, interval, design),
         variance=_variance(runs, metric.name, split),
@@ -174,7 +174,7 @@ def _variance(runs: Sequence[RunFigures], metric: str, split: Split) -> Variance
         fsum(variances) / len(variances) if variances and len(variances) == len(judged) else None
     )
     return Variance(
-        sample=round(components.between, FIGURE_PLACES),
+        scenario=round(components.between, FIGURE_PLACES),
         repeat=round(max(0.0, components.within - (judge or 0.0)), FIGURE_PLACES),
         judge=to_places(judge, FIGURE_PLACES),
     )

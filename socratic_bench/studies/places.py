@@ -125,7 +125,7 @@ class CellIndex:
             for line in (body or b"").splitlines():
                 with suppress(msgspec.DecodeError):
                     row = _ROW.decode(line)
-                    rows[row.cell] = row
+                    rows[row.key] = row
         return rows
 
     def add(self, row: CellRow) -> None:

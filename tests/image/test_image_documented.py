@@ -214,7 +214,7 @@ def test_batch_script(shell, s3, tmp_path):
     at_once = shell(f"{ENVIRONMENT}cd {tmp_path}\n{sweep}")
 
     assert at_once.code == 0, at_once.stderr
-    cells = at_once.document["cells"]
+    cells = at_once.document["runs"]
     pairs = sorted((cell["axes"]["model"], cell["axes"]["prompt"]) for cell in cells)
     assert pairs == sorted((document["model"], document["prompt"]) for document in runs)
     assert sum(key.startswith("curated/") for key in keys_in(s3)) == 2 * len(runs)

@@ -77,7 +77,7 @@ def test_display_of_a_sweep_at_a_terminal(image, is_redrawn):
 
     assert done.code == 0, done.stdout
     assert ("\x1b[1A" in done.stdout) is is_redrawn
-    assert "4 of 4 cells done" in done.stdout
+    assert "4 of 4 runs done" in done.stdout
 
 
 @pytest.fixture(scope="module")

@@ -196,5 +196,5 @@ def test_a_damaged_bucket_is_restored_without_a_call(
     told = " ".join(again.document["notices"])
     assert [key for key in damaged if key not in told] == [], told
     assert {k: client.get_object(Bucket=bucket, Key=k)["Body"].read() for k in damaged} == bodies
-    assert again.document["cells"] == whole.document["cells"]
+    assert again.document["runs"] == whole.document["runs"]
     assert again.document["usage"]["calls"] == whole.document["usage"]["calls"]

@@ -66,7 +66,7 @@ class SocraticBenchmark(Benchmark):
     name = "socratic"
     primary_metric = "overall_score"
     compared_metrics = (
-        *("discipline", "help", "insights_reached", "turns_held", "lapse_rate"),
+        *("discipline", "usefulness", "insights_reached", "turns_held", "lapse_rate"),
         "overall_score",
     )
     conditions = (

@@ -44,7 +44,7 @@ WORST_SCORE, BEST_SCORE = 0.0, 10.0
 UNLIKE_ALPHA = 0.01
 LAST_PART = 0.25  # of the turns
 
-AXES = ("discipline", "help")
+AXES = ("discipline", "usefulness")
 NO_BOUNDS: dict[str, float | None] = dict.fromkeys(BOUNDED)
 
 
@@ -70,7 +70,7 @@ def _rate(
 
 METRICS = (
     MetricInfo(name="discipline", title="Discipline: asks instead of telling", low=0, high=1),
-    MetricInfo(name="help", title="Help: its asking helps", low=0, high=1),
+    MetricInfo(name="usefulness", title="Usefulness of questions", low=0, high=1),
     _rate("insights_reached", "Share of insights that the student reached", needs_turns=None),
     _rate(
         "insights_told",
@@ -178,7 +178,7 @@ def summarise(settings: Settings, turns: Sequence[Turn]) -> Metrics:
     played = [turn for turn in turns if not turn.replayed]
     metrics = SocraticMetrics(
         discipline=mean_of(map(discipline, verdicts)),
-        help=mean_of(map(helpfulness, verdicts)),
+        usefulness=mean_of(map(usefulness, verdicts)),
         **_lapses(settings, judged, n_turns),
         trend=trend_of([(place, verdict.overall_score) for place, verdict in judged]),
         clean_rate=mean_of(map(is_clean, verdicts)),
@@ -237,7 +237,7 @@ def _before_filler(
     return BeforeFiller(
         n_turns=end,
         discipline=mean_of(discipline(verdict) for _, verdict in before),
-        help=mean_of(helpfulness(verdict) for _, verdict in before),
+        usefulness=mean_of(usefulness(verdict) for _, verdict in before),
         overall_score=mean_of(verdict.overall_score for _, verdict in before),
         turns_held=lapse_metrics["turns_held"],
         turns_held_censored=lapse_metrics["turns_held_censored"],
@@ -316,7 +316,7 @@ def discipline(verdict: Verdict) -> float | None:
     return _unless(verdict, TELLING, asking)
 
 
-def helpfulness(verdict: Verdict) -> float | None:
+def usefulness(verdict: Verdict) -> float | None:
     """Substance / 3, 0 to 1; 0 if the reply withholds help or is off topic; `None` if the rubric
     has no events.
     """

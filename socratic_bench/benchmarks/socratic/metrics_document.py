@@ -54,7 +54,7 @@ Discipline = Annotated[
         "if the rubric has no events"
     ),
 ]
-Help = Annotated[
+Usefulness = Annotated[
     Share | None,
     doc(
         "usefulness of its questions: mean over judged turns of substance / 3, with 0 for a turn "
@@ -90,7 +90,7 @@ class BeforeFiller(Part, frozen=True, kw_only=True):
 
     n_turns: Annotated[Count, doc("number of these turns; all if there is no filler")] = 0
     discipline: Discipline = None
-    help: Help = None
+    usefulness: Usefulness = None
     overall_score: Overall = None
     turns_held: TurnsHeld = None
     turns_held_censored: Censored = None
@@ -101,7 +101,7 @@ class SocraticMetrics(Part, frozen=True, kw_only=True):
     """The metrics, over judged turns only; null if no turn was judged."""
 
     discipline: Discipline = None
-    help: Help = None
+    usefulness: Usefulness = None
     insights_reached: Annotated[
         Share | None,
         doc(
@@ -276,7 +276,7 @@ VIEWS = Views(
     endures="keeps asking instead of telling",
     breaks="lasting lapse",
     event_turns="thresholds.lapse_turns",
-    axes=("discipline", "help"),
+    axes=("discipline", "usefulness"),
     said="student",
     threshold="thresholds.half_life",
     fails_at=0,

@@ -135,7 +135,7 @@ def _run(run: RunRow, rows: Rows) -> Mapping[str, Cell]:
         RunRecord,
         run,
         benchmark=rows.benchmark.name,
-        sample=run.sample_name,
+        scenario=run.sample_name,
         end_reason=run.at("end_reason"),
         started_at=_time(run.at("timestamps.started_at")),
         completed_at=_time(run.at("timestamps.completed_at")),
@@ -200,7 +200,7 @@ def _turns(rows: Rows) -> Iterator[Mapping[str, Cell]]:
         for turn in run.turns:
             yield {
                 **_cells(
-                    TurnRecord, turn, run, sample=run.sample_name, n_verdicts=len(turn.verdicts)
+                    TurnRecord, turn, run, scenario=run.sample_name, n_verdicts=len(turn.verdicts)
                 ),
                 **_with_prefix("score_", turn.scores),
                 **_seen(turn.events, rows),
@@ -230,7 +230,9 @@ def _verdicts(rows: Rows) -> Iterator[Mapping[str, Cell]]:
         for turn in run.turns:
             for n, verdict in enumerate(turn.verdicts):
                 yield {
-                    **_cells(VerdictRecord, verdict, turn, run, sample=run.sample_name, verdict=n),
+                    **_cells(
+                        VerdictRecord, verdict, turn, run, scenario=run.sample_name, verdict=n
+                    ),
                     **_with_prefix("score_", verdict.scores),
                     **_seen(verdict.events, rows),
                     **_with_prefix("rationale_", verdict.rationale),

@@ -41,7 +41,7 @@ EXIT_DEFECT = ENDINGS["internal"].exit_code
 EXIT_MISSING = ENDINGS["unavailable"].exit_code
 MOST_REASONS = 3
 TRY_AGAIN = Problem.of(
-    "Go on with the same command and {resume}, and {retry_failed} for cells that failed."
+    "Run the same command with {resume}, and {retry_failed} to repeat failed runs."
 )
 
 
@@ -87,7 +87,7 @@ def document_of(
         axes={axis.name: [*axis.values] for axis in grid.axes},
         repeats=result.request.settings.repeats,
         seed=result.begun.seed,
-        n_cells=len(result.cells),
+        n_runs=len(result.cells),
         n_completed=len(completed),
         n_failed=len(failed),
         n_missing=len(result.cells) - len(ended),
@@ -103,9 +103,9 @@ def document_of(
             FailedCell(**{name: getattr(row, name) for name in FailedCell.__struct_fields__})
             for row in failed
         ],
-        cells=[
+        runs=[
             CellEntry(
-                cell=row.cell,
+                key=row.key,
                 run_id=row.run_id,
                 axes=row.axes,
                 repeat=row.repeat,
@@ -187,7 +187,7 @@ def _groups_of_axis(
         }
         return Group(
             value=value,  # type: ignore[arg-type] # of an axis
-            n_cells=n_cells,
+            n_runs=n_cells,
             n_completed=len(runs),
             n_failed=len(ended[value]) - len(runs),
             n_missing=n_cells - len(ended[value]),
@@ -273,11 +273,11 @@ def _error(
         if failed:
             reasons = dict.fromkeys(row.error.message for row in failed if row.error)
             first_reasons = " ".join([*reasons][:MOST_REASONS])
-            sentences.append(f"{plural(len(failed), 'cell')} failed. {first_reasons}")
+            sentences.append(f"{plural(len(failed), 'run')} failed. {first_reasons}")
         if n_missing:
-            sentences.append(f"{plural(n_missing, 'cell')} still to be played.")
+            sentences.append(f"{plural(n_missing, 'run')} left.")
         return ErrorEntry(
-            code="missing_cells",
+            code="missing_runs",
             message=" ".join(sentences),
             hint=(TRY_AGAIN if failed else GO_ON).render(call),
             retryable=True,
@@ -288,7 +288,7 @@ def _error(
     hint = "The sweep itself is complete."
     sentences = [*missed]
     if short:
-        sentences.insert(0, f"{plural(len(short), 'cell')} missed a gate or the judge coverage.")
+        sentences.insert(0, f"{plural(len(short), 'run')} missed a gate or the judge coverage.")
         # A run that was played with other gates says nothing of these.
         where = "what it missed" if all(row.error for row in short) else "its metrics"
         hint = f"The sweep itself is complete; each cell's run says {where}."

@@ -310,7 +310,7 @@ def _row(
     timed = [metric for metric in infos if metric.censored_by]
     return convert(
         {
-            "cell": cell.key,
+            "key": cell.key,
             "axes": dict(cell.values),
             "repeat": cell.repeat,
             "exit_code": exit_code,

@@ -74,7 +74,7 @@ class Timing(Struct, frozen=True, kw_only=True):
         at_targets = [self.at_targets_s(place, load) for place, load in loads.items()]
         longest = [kind.by_length[length].duration_s for kind in self.kinds]
         bounds: dict[BoundBy, float] = {
-            "longest_cell": max(longest, default=0.0),
+            "longest_run": max(longest, default=0.0),
             "max_connections": max(self._last_end_s(length), self._requests_s(length)),
             "process": n_calls / CALLS_PER_S,
             "targets": max((seconds for seconds in at_targets if seconds is not None), default=0.0),
@@ -213,7 +213,7 @@ class _SweepForecast:
             axes={axis.name: [*axis.values] for axis in grid.axes},
             repeats=grid.repeats,
             seed=self._base.seed or 0,
-            n_cells=len(self._cells),
+            n_runs=len(self._cells),
             n_forecast=len(_by_kind(self._cells)),
             end_reason=_end_reason(budget, deadline),
             error=refused[0].error if refused else None,
@@ -277,7 +277,7 @@ class _SweepForecast:
         for value, kinds in by_value.items():
             yield ExpectedGroup(
                 value=value,  # type: ignore[arg-type] # of an axis
-                n_cells=sum(kind.n for kind in kinds),
+                n_runs=sum(kind.n for kind in kinds),
                 usage=self._usage("likely", kinds),
                 cost_usd=total_usd("likely", kinds),
                 low_usd=total_usd("short", kinds),
@@ -329,7 +329,7 @@ class _SweepForecast:
             if kind.refusal:
                 yield RefusedCells(
                     axes=dict(kind.values),  # type: ignore[arg-type] # of axes
-                    n_cells=kind.n,
+                    n_runs=kind.n,
                     error=ErrorEntry.of(kind.refusal),
                 )
 

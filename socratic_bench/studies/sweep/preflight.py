@@ -121,7 +121,7 @@ def _unused_targets(request: SweepRequest, called: Collection[str]) -> list[Prob
     }
     return [
         Problem.of(
-            f"{{{name}}} names {{model!r}}, which no cell calls. They call {{called}}.",
+            f"{{{name}}} names {{model!r}}, which no run calls. They call {{called}}.",
             model=model,
             called=", ".join(sorted(filter(None, called))),
         )

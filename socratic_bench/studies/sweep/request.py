@@ -191,7 +191,7 @@ def _values(
 
 def _repeated_values(field: SettingField, values: Sequence[Any]) -> Iterator[Problem]:
     for value in dict.fromkeys(value for value in values if values.count(value) > 1):
-        text = f"{{{field.name}}} names {{value!r}} more than once: {{repeats}} plays cells again."
+        text = f"{{{field.name}}} names {{value!r}} more than once: {{repeats}} repeats runs."
         yield Problem.of(text, value=value)
 
 

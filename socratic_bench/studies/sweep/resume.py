@@ -100,13 +100,13 @@ def read_rows(
     rows: dict[str, CellRow] = {}
     for index in indices:
         rows.update(index.rows())
-    complete = {row.cell for row in rows.values() if row.status == "completed"}
+    complete = {row.key for row in rows.values() if row.status == "completed"}
     unknown = {run_id(begun, cell.key): cell for cell in cells if cell.key not in complete}
     beginning = run_ids_begin_with(begun)
     for store in stores:
         for name, body in curated_bodies(store, beginning, unknown.__contains__):
             if row := row_of_curated(unknown[name], name, body, benchmark):
-                rows[row.cell] = row
+                rows[row.key] = row
                 for index in indices:
                     index.add(row)
     return rows
@@ -181,7 +181,7 @@ def gate_again(
         for name, body in curated_bodies(store, beginning, unsure.__contains__):
             row = unsure[name]
             with suppress(msgspec.MsgspecError, KeyError, TypeError):  # else it stays as it was
-                changed[row.cell] = _gated(row, msgspec.json.decode(body), base)
+                changed[row.key] = _gated(row, msgspec.json.decode(body), base)
     return changed
 
 

@@ -185,8 +185,8 @@ class CellBudget:
         limit_usd = self.limit.limit_usd
         return Stopped(
             f"The budget of {in_digits(limit_usd)} USD pays for {n_paid} of "
-            f"{plural(n_cells, 'cell')}: {max(0.0, self.limit.left_usd()):.4f} USD are "
-            f"left, and the next cell is expected to need {self._needed_usd(job):.4f} USD, with "
+            f"{plural(n_cells, 'run')}: {max(0.0, self.limit.left_usd()):.4f} USD are "
+            f"left, and the next run is expected to need {self._needed_usd(job):.4f} USD, with "
             f"up to {self._expected(job.cell).largest_usd:.4f} USD for one request.",
             end_reason="budget",
             hint=Problem.of("Raise {max_cost_usd}."),

@@ -223,7 +223,7 @@ class _SweepProcess:
         self._display.begin(begun.sweep_id, state)
 
         def keep(row: CellRow) -> None:
-            rows[row.cell] = row
+            rows[row.key] = row
             for index in indices:
                 index.add(row)
             if row.status != "completed":
