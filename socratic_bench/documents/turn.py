@@ -288,7 +288,9 @@ class TurnEntry(Struct, frozen=True, kw_only=True):
     events: Events = None
     quotes: Quotes = None
     unquoted: Unquoted = None
-    reply: Annotated[str, doc("reply of the model under test")]
+    reply: Annotated[
+        str, doc("reply of the model under test; absent in runs of earlier versions")
+    ] = ""
     question: Annotated[str, doc("the same as reply")]
     heuristics: Heuristics
     unjudged_reason: Annotated[
