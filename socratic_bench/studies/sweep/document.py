@@ -291,5 +291,5 @@ def _error(
         sentences.insert(0, f"{plural(len(short), 'run')} missed a gate or the judge coverage.")
         # A run that was played with other gates says nothing of these.
         where = "what it missed" if all(row.error for row in short) else "its metrics"
-        hint = f"The sweep itself is complete; each cell's run says {where}."
+        hint = f"The sweep itself is complete; each run says {where}."
     return ErrorEntry(code="gate", message=" ".join(sentences), hint=hint, retryable=False)
