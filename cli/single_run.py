@@ -96,8 +96,8 @@ def with_earlier_run(
     earlier = _find_earlier(flags, config, mistakes, run_id, cancel_token)
     if earlier is None:
         return config, problems, ()
-    if endpoint := _endpoint_flags(flags, config, earlier.config):
-        config, misread = read({**flags, **endpoint})
+    if earlier.config.offline and not config.offline:
+        config, misread = read({**flags, "offline": True})
         problems = [*mistakes, *misread]
     config = continued(earlier.config, config, flags)
     return replace(config, resume_run_id=earlier.run_id), problems, earlier.entries
@@ -157,16 +157,6 @@ def _read_content(path: str, *, quiet: bool) -> bytes:
     if len(content) > MAX_STORED_BYTES:
         raise OSError(errno.EFBIG, f"it has more than {MAX_STORED_BYTES} bytes")
     return content
-
-
-def _endpoint_flags(flags: Flags, config: RunConfig, earlier: RunConfig) -> Flags:
-    """The flags of the earlier run's endpoint, by which other settings are read."""
-    endpoint: dict[str, str | bool] = {}
-    if earlier.offline and not config.offline:
-        endpoint["offline"] = True
-    if earlier.provider != config.provider and "provider" not in flags:
-        endpoint["provider"] = earlier.provider
-    return endpoint
 
 
 def _is_of_ids(problem: Problem) -> bool:

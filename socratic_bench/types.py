@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Literal
@@ -113,6 +114,20 @@ class Text(Struct, frozen=True):
     text: Words
 
 
+ImageFormat = Literal["png", "jpeg", "gif", "webp"]
+
+
+class Image(Struct, frozen=True):
+    """A picture in a user message, in one of the formats that Converse takes."""
+
+    format: Annotated[ImageFormat, doc("its format")]
+    data: Annotated[bytes, doc("the file")]
+
+    @property
+    def data_url(self) -> str:
+        return f"data:image/{self.format};base64,{b64encode(self.data).decode()}"
+
+
 class Reasoning(Struct, frozen=True):
     """A model's reasoning before its reply; no other role and no judge sees it."""
 
@@ -135,7 +150,7 @@ class ToolResult(Struct, frozen=True):
     is_error: Annotated[bool, doc("whether the tool failed")] = False
 
 
-Block = Text | Reasoning | ToolUse | ToolResult
+Block = Text | Image | Reasoning | ToolUse | ToolResult
 
 
 class Message(Struct, frozen=True):

@@ -8,13 +8,16 @@ from typing import NamedTuple
 import orjson
 from msgspec import Struct
 
-from socratic_bench.types import Block, Reasoning, Request, Text, Tool, ToolResult
+from socratic_bench.types import Block, Image, Reasoning, Request, Text, Tool, ToolResult
 
 # No tokenizer makes more than one token of a byte. Messages and blocks have a few more tokens
 # around them, and services put instructions of their own before tools (350 to 500 tokens).
 _TOKENS_AROUND_BLOCK = 16
 _BASE_TOKENS = 64
 _TOOL_TOKENS = 1024
+# Models count an image by its size, and shrink what is too large: 4,784 tokens at most of Claude,
+# fewer of most others, and some 1,600 of a usual picture.
+MOST_IMAGE_TOKENS, IMAGE_TOKENS = 8_192, 1_600
 
 
 def most_input_tokens(request: Request) -> int:
@@ -49,6 +52,8 @@ def _schema_length_as_sent(packed: bytes) -> int:
 
 
 def _block_bytes(block: Block) -> int:
+    if isinstance(block, Image):
+        return MOST_IMAGE_TOKENS
     if isinstance(block, Text | Reasoning | ToolResult):
         return _bytes(block.text)
     return _bytes(block.name + json.dumps(block.arguments))

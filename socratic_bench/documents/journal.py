@@ -22,6 +22,7 @@ from socratic_bench.types import (
     CallKey,
     Completion,
     EndReason,
+    Image,
     InputAtMost,
     Json,
     Message,
@@ -270,6 +271,8 @@ def _stored_block(block: Block) -> Any:  # noqa: ANN401 -- one of the four store
     values = asdict(block)
     if isinstance(block, ToolUse):
         values["arguments"] = _json_text(block.arguments)
+    if isinstance(block, Image):  # no answer has one: a request's digest needs its content alone
+        return StoredText(text=block.data_url)
     return _STORED_TYPES[type(block)](**values)
 
 

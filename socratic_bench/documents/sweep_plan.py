@@ -21,6 +21,7 @@ from socratic_bench.types import doc
 
 PerMinute = Annotated[int, Meta(ge=1)]
 MODELS = "models"
+ENDPOINTS = "endpoints"
 LONGEST_ID = 100
 
 
@@ -33,6 +34,16 @@ class ModelPlan(Struct, frozen=True, kw_only=True):
     prices: Annotated[PricesOfModel | None, doc("its prices, like a row of a price file")] = None
     target_rpm: Annotated[PerMinute | None, doc("limit of requests per minute")] = None
     target_tpm: Annotated[PerMinute | None, doc("limit of tokens per minute")] = None
+
+
+class EndpointPlan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An endpoint that speaks OpenAI's protocol, for the models `NAME/ID`."""
+
+    base_url: Annotated[str, doc("its http(s) address, to which /chat/completions is added")]
+    key_variable: Annotated[str, doc("the variable that has its key; empty: it needs none")] = ""
+    prices: Annotated[
+        dict[str, PricesOfModel], doc("prices of its models by id, like rows of a price file")
+    ] = {}
 
 
 class PlanKey(Struct, frozen=True, kw_only=True):
@@ -117,6 +128,9 @@ def plan_type(kinds: tuple[Kind, ...], benchmark: str) -> type[Struct]:
         list[str | ModelPlan],
         Meta(min_length=1, description="the models under test: ids, or tables [[models]]"),
     ]
+    endpoints = Annotated[
+        dict[str, EndpointPlan] | UnsetType, doc("endpoints of OpenAI's protocol, by name")
+    ]
     keys = plan_keys(kinds, benchmark)
     fields: list[tuple[str, Any, Any]] = [
         ("kind", Literal["sweep_plan"], "sweep_plan"),
@@ -126,7 +140,7 @@ def plan_type(kinds: tuple[Kind, ...], benchmark: str) -> type[Struct]:
     hyphened = [(f"{n}_", _as_flag(key), UNSET) for n, key in sorted(keys.items()) if "_" in n]
     return defstruct(
         "SweepPlan",
-        [*fields, (MODELS, models), *hyphened],
+        [*fields, (MODELS, models), (ENDPOINTS, endpoints, UNSET), *hyphened],
         namespace={"__doc__": "A sweep, for `socratic-runner sweep PLAN.toml`."},
         rename={f"{name}_": key.flag for name, key in keys.items()},
         frozen=True,

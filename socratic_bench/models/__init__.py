@@ -12,15 +12,24 @@ from socratic_bench.ports.provider import ProviderModule
 
 PROVIDERS = {
     "bedrock": "socratic_bench.models.bedrock.module",
+    "openai": "socratic_bench.models.openai_chat",
 }
+
+NO_EXTRA = (
+    "Models of {name}/ need the extra {name}: pip install 'socratic-runner[{name}]', or the "
+    "image's target full, has it."
+)
 
 
 def load_provider(name: str) -> ProviderModule:
-    """The provider of that name. Raises `UsageError` for an unknown one."""
-    if name not in PROVIDERS:
-        names = ", ".join(sorted(PROVIDERS))
-        raise UsageError(
-            [Problem.of("No {provider} {name!r}: there is {names}.", name=name, names=names)]
-        )
-    provider: ProviderModule = import_module(PROVIDERS[name]).PROVIDER
+    """The provider of that name, see `socratic_bench.settings.provider_of`.
+
+    Raises `UsageError` where the extra that it needs is not installed.
+    """
+    try:
+        provider: ProviderModule = import_module(PROVIDERS[name]).PROVIDER
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("socratic_bench"):
+            raise
+        raise UsageError([Problem.of(NO_EXTRA, name=name)]) from error
     return provider

@@ -58,7 +58,7 @@ class CallServices(Struct, frozen=True, kw_only=True):
     """What calls to one provider share.
 
     Attributes:
-        provider: connects to the provider where that is yet to be done.
+        provider: the provider of a model, connected to where that is yet to be done.
         rate_limiter: the limiter of a model.
         cache_gate: lets one request write a shared prefix before others read it.
         spending: the limit of all runs together, if there is one.
@@ -66,7 +66,7 @@ class CallServices(Struct, frozen=True, kw_only=True):
         on_narrowed: hears of throttling that slows a model down.
     """
 
-    provider: Callable[[], Provider]
+    provider: Callable[[str], Provider]
     rate_limiter: Callable[[str], RateLimiter]
     cache_gate: PromptCacheGate
     spending: SpendingLimit | None = None
@@ -183,7 +183,7 @@ class _Call(Struct):
 
     def _send_once(self) -> Completion:
         """Wait for all that a request needs, send it, and record the attempt."""
-        provider, token = self.services.provider(), self.context.cancel_token
+        provider, token = self.services.provider(self.model_id), self.context.cancel_token
         connections = self.services.connections
         for refusal in provider.refused_fields(self.model_id).values():
             self.context.notice(refusal.notice)

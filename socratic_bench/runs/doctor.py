@@ -40,7 +40,7 @@ from socratic_bench.runs.context import SteadyClock
 from socratic_bench.runs.doctor_calls import PATIENCE_S, Target, TargetCall, call_target, distinct
 from socratic_bench.runs.doctor_checks import call_checks, check_bucket, check_folder, n_throttled
 from socratic_bench.runs.services import Services
-from socratic_bench.settings import CoreConfig
+from socratic_bench.settings import CoreConfig, provider_of
 
 Result = TypeVar("Result")
 Look = tuple[CheckName, str, "Future[list[CheckResult]]"]
@@ -153,7 +153,8 @@ class _Diagnosis:
     def _account_checks(self) -> Iterator[Look]:
         for group in _grouped(self._targets, _account):
             config = group[0].config
-            yield "credentials", config.provider, self._submit(_identities, config)
+            name = provider_of(group[0].model_id)
+            yield "credentials", name, self._submit(_identities, name, config)
 
     def _store_checks(self, stores: Sequence[CoreConfig]) -> Iterator[Look]:
         for group in _grouped(stores, lambda config: config.output_dir):
@@ -230,14 +231,14 @@ def _unchecked(check: CheckName, subject: str, error: BenchError) -> CheckResult
     )
 
 
-def _identities(config: CoreConfig) -> list[CheckResult]:
-    return [*load_provider(config.provider).identities(config)]
+def _identities(provider: str, config: CoreConfig) -> list[CheckResult]:
+    return [*load_provider(provider).identities(config)]
 
 
 def _quotas(group: Sequence[Target]) -> Mapping[str, Quota]:
     config = group[0].config
     names = [*dict.fromkeys(target.model_id for target in group)]
-    return load_provider(config.provider).quotas(config, names)
+    return load_provider(provider_of(names[0])).quotas(config, names)
 
 
 def _regions(answers: Sequence[TargetCall]) -> Iterator[CheckResult]:
@@ -262,7 +263,7 @@ def _region(region: str, answers: Sequence[TargetCall]) -> CheckResult:
 
 def _account(target: Target) -> tuple[Hashable, ...]:
     config = target.config
-    return (config.provider, config.offline, config.assume_role_arn)
+    return (provider_of(target.model_id), config.offline, config.assume_role_arn)
 
 
 def _location(target: Target) -> Hashable:

@@ -181,8 +181,8 @@ def call_target(
                 target=target,
                 completion=completion,
                 attempts=completion.attempts,
-                capabilities=calls.provider().capabilities(target.model_id),
-                refused=calls.provider().refused_fields(target.model_id),
+                capabilities=calls.provider(target.model_id).capabilities(target.model_id),
+                refused=calls.provider(target.model_id).refused_fields(target.model_id),
             )
         except BenchError as error:
             return TargetCall(target=target, error=error, attempts=tuple(failed))
@@ -199,7 +199,7 @@ def _identity(target: Target) -> tuple[object, ...]:
     return (
         *(target.model_id, replace(target.request, config=sampled)),
         *(target.target_rpm, target.target_tpm),
-        *(config.provider, config.offline, config.region, config.assume_role_arn),
+        *(config.endpoints, config.offline, config.region, config.assume_role_arn),
         *(config.stream, config.prompt_cache, config.request_metadata),
     )
 

@@ -4,10 +4,8 @@ The whole run is played with real requests, expected replies and a simulated clo
 """
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
-from time import monotonic
 
 from msgspec import Struct, field
 
@@ -18,7 +16,6 @@ from socratic_bench.emulator.simulation import cache_minimum
 from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.judging.judge import Judge
 from socratic_bench.judging.jury import Jury, jury_of
-from socratic_bench.models import load_provider
 from socratic_bench.models.bedrock.account import count_tokens
 from socratic_bench.models.bedrock.capabilities import ObservedCapabilities, Options
 from socratic_bench.models.bedrock.session import configured_endpoint, is_aws
@@ -34,12 +31,12 @@ from socratic_bench.runs.dry_run_clock import (
     EventQueue,
     emulation_at,
 )
-from socratic_bench.runs.dry_run_models import Emulated, Expected, SimulatedModel, Sizes
+from socratic_bench.runs.dry_run_models import Emulated, Expected, SimulatedModel
 from socratic_bench.runs.items import ItemContext, Items, TurnsSoFar
 from socratic_bench.runs.judge_turns import GIVE_WAY_S, closing_question
 from socratic_bench.runs.models import new_budget
 from socratic_bench.runs.prepare import Plan
-from socratic_bench.settings import BEDROCK, OFFLINE_REGION
+from socratic_bench.settings import BEDROCK, OFFLINE_REGION, models_of, provider_of
 from socratic_bench.storage.stores import check_stores, open_bucket, open_folder
 from socratic_bench.turns import Turn, Unscored
 from socratic_bench.types import Json, Role
@@ -106,28 +103,25 @@ class Forecaster:
     def forecast(self, plan: Plan) -> Forecast:
         """Estimate the calls, tokens, cost and duration of a run."""
         config, emulation = plan.config, self._emulation(plan.config)
-        with _sizes(config) as sizes:
 
-            def simulate_length(length: Length) -> Simulation:
-                learned: dict[Hashable, set[int]] = {}
-                simulation = simulate(
-                    plan,
-                    length=length,
-                    emulation=emulation,
-                    scales=self._scales_of(config),
-                    sizes=sizes,
-                    prefixes=partial(self._copy_prefixes, learned, length, config),
-                )
-                if length != "likely" or not self._count(config, simulation):
-                    self._prefixes |= learned
-                    return simulation
-                return simulate_length(length)  # with the tokens that were counted
+        def simulate_length(length: Length) -> Simulation:
+            learned: dict[Hashable, set[int]] = {}
+            simulation = simulate(
+                plan,
+                length=length,
+                emulation=emulation,
+                scales=self._scales_of(config),
+                prefixes=partial(self._copy_prefixes, learned, length, config),
+            )
+            if length != "likely" or not self._count(config, simulation):
+                self._prefixes |= learned
+                return simulation
+            return simulate_length(length)  # with the tokens that were counted
 
-            likely = simulate_length("likely")
-            # The replies and paces of an emulator are known.
-            lengths = {
-                length: likely if emulation else simulate_length(length) for length in OTHERS
-            }
+        likely = simulate_length("likely")
+        # The replies and paces of an emulator are known.
+        is_known = emulation and all(map(_is_bedrocks, models_of(config)))
+        lengths = {length: likely if is_known else simulate_length(length) for length in OTHERS}
         scales = self._scales_of(config)
         return Forecast(
             expected={
@@ -165,13 +159,13 @@ class Forecaster:
 
     def _count(self, config: RunConfig, simulation: Simulation) -> bool:
         """Have the service count the largest request of each new model; returns whether it did."""
-        if config.offline or config.provider != BEDROCK or not self._counts_tokens:
+        if config.offline or not self._counts_tokens:
             return False
         place = _account(config)
         new = {
             name: model
             for name, model in simulation.models.items()
-            if model.largest and (place, name) not in self._scales
+            if model.largest and (place, name) not in self._scales and _is_bedrocks(name)
         }
         if not new:
             return False
@@ -191,20 +185,13 @@ def _account(config: RunConfig) -> Hashable:
     return config.region, config.assume_role_arn
 
 
-@contextmanager
-def _sizes(config: RunConfig) -> Iterator[Sizes | None]:
-    """How a provider sizes requests; `None` for Bedrock, whose requests are shaped here."""
-    if config.provider == BEDROCK:
-        yield None
-        return
-    module = load_provider(config.provider)
-    with module.open(config, module.prepare(config), monotonic) as provider:
-        yield provider.sizes
+def _is_bedrocks(model_id: str) -> bool:
+    return provider_of(model_id) == BEDROCK
 
 
 def _foreign_endpoint(config: RunConfig) -> str | None:
     """The URL of an endpoint that is not AWS's own, and so may be an emulator."""
-    if config.offline or config.provider != BEDROCK:
+    if config.offline:
         return None
     url = configured_endpoint(config.region or OFFLINE_REGION)
     return url if url and not is_aws(url) else None
@@ -216,7 +203,6 @@ def simulate(
     length: Length,
     emulation: Emulation | None,
     scales: dict[str, float],
-    sizes: Sizes | None,
     prefixes: Callable[[str], set[int]],
 ) -> Simulation:
     """Play the plan with replies of a length.
@@ -226,7 +212,6 @@ def simulate(
         length: how long replies are expected to be.
         emulation: what is known of the emulator that would answer, if it is one.
         scales: counted tokens divided by estimated ones, by model.
-        sizes: how the provider sizes requests; `None` for Bedrock.
         prefixes: what a model's prompt cache has of the instructions of other runs.
     """
     config, tested = plan.config, plan.benchmark.parts.tested
@@ -242,8 +227,10 @@ def simulate(
     def model(model_id: str) -> SimulatedModel:
         if model_id not in models:
             scale = scales.get(model_id, 1.0)
+            is_bedrocks = _is_bedrocks(model_id)
+            emulated = emulation if is_bedrocks else None
             reply_model = (
-                Emulated(model_id, emulation) if emulation else Expected(plan, length, scale)
+                Emulated(model_id, emulated) if emulated else Expected(plan, length, scale)
             )
             models[model_id] = SimulatedModel(
                 model_id=model_id,
@@ -251,11 +238,11 @@ def simulate(
                 scale=scale,
                 options=Options.of(config),
                 tested=tested,
-                sizes=sizes,
+                is_shaped=is_bedrocks,
                 event_queue=event_queue,
-                latency_models=emulation.latency_models if emulation else ASSUMED[length],
+                latency_models=emulated.latency_models if emulated else ASSUMED[length],
                 cost_limit=cost_limit,
-                cache_minimum=cache_minimum(model_id) if emulation else None,
+                cache_minimum=cache_minimum(model_id) if emulated else None,
                 cache=PrefixCache(prefixes(model_id)),
                 seen=ObservedCapabilities(model_id),
             )

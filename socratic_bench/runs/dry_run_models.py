@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Protocol
 
@@ -29,6 +29,7 @@ from socratic_bench.models.bedrock.request import (
 )
 from socratic_bench.models.budget import Budget, Reservation
 from socratic_bench.models.call import explained
+from socratic_bench.models.chat_format import message_blocks
 from socratic_bench.ports.benchmark import Length
 from socratic_bench.ports.provider import ErrorKind
 from socratic_bench.runs.context import utc_now
@@ -163,14 +164,13 @@ def _expected_arguments(schema: Json, text: str) -> Json:
 
 # Models that send nothing: they are given the run's real requests and return expected replies.
 
-Sizes = Callable[[str, Request], Sequence[PromptBlock]]  # `Provider.sizes`
-
 
 class SimulatedModel(Struct, kw_only=True):
     """See `socratic_bench.ports.provider.Model`. Each call advances the event queue.
 
-    `largest` is its largest request, of `most_tokens` estimated input tokens. `warms`: the first
-    request writes the shared cache prefix, and the others wait for it.
+    `is_shaped`: requests to it are Converse's. `largest` is its largest request, of `most_tokens`
+    estimated input tokens. `warms`: the first request writes the shared cache prefix, and the
+    others wait for it.
     """
 
     model_id: str
@@ -180,7 +180,7 @@ class SimulatedModel(Struct, kw_only=True):
     event_queue: EventQueue
     latency_models: LatencyModels
     tested: Role
-    sizes: Sizes | None
+    is_shaped: bool
     cost_limit: Budget | None
     cache_minimum: int | None
     cache: PrefixCache
@@ -238,8 +238,8 @@ class SimulatedModel(Struct, kw_only=True):
         )
 
     def _parts(self, request: Request, arguments: Wire) -> Sequence[PromptBlock]:
-        if self.sizes:
-            return self.sizes(self.model_id, request)
+        if not self.is_shaped:
+            return message_blocks(request)
         return request_parts(arguments, scale=self.scale)
 
     def _accepted(self, request: Request, key: CallKey) -> tuple[ShapedRequest, Reservation | None]:

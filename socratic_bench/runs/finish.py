@@ -22,6 +22,7 @@ from socratic_bench.runs.judge_turns import Outcome, PlayedTurns
 from socratic_bench.runs.prepare import Plan
 from socratic_bench.runs.resume import StartedRun, add_resume_hints
 from socratic_bench.runs.stores import RunStores
+from socratic_bench.settings import provider_of
 from socratic_bench.turns import ClosingResult, Turn, Unscored
 from socratic_bench.types import CONTEXT_WINDOW, plural
 
@@ -120,7 +121,7 @@ class _Finish(Struct, frozen=True):
             s3=self._place(stores.bucket, is_complete=is_complete),
             folder=self._place(stores.folder, is_complete=is_complete),
             notices=tuple(context.notices.texts),
-            sdk_version=load_provider(plan.config.provider).sdk_version(),
+            sdk_version=load_provider(provider_of(plan.config.model)).sdk_version(),
             prices=plan.prices,
             held_judges=plan.held_judges,
             journal=tuple(started.journal.entries) if started and is_carried else None,

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from socratic_bench.catalogue.prices import builtin_prices
@@ -22,7 +23,7 @@ from socratic_bench.turns import Turn
 
 
 class RunModels:
-    """The models of a run. Making it connects to their provider, unless no call is due."""
+    """The models of a run. Making it connects to their providers, unless no call is due."""
 
     def __init__(self, started: StartedRun) -> None:
         self._run = started.context
@@ -33,7 +34,8 @@ class RunModels:
         )
         self._call_context = _call_context(started, self._services.spending)
         if not started.is_complete:
-            self._services.provider()
+            for model_id in chain.from_iterable(context.plan.requested_models.values()):
+                self._services.provider(model_id)
 
     def model(self, model_id: str) -> Model:
         """The model of that id, as every role calls it."""

@@ -33,7 +33,9 @@ from socratic_bench.settings import (
     absolute,
     convert_values,
     is_folder,
+    models_of,
     nearest_models,
+    provider_of,
     read_bounded,
 )
 from socratic_bench.storage.keys import JudgingKeys, RunKeys
@@ -125,7 +127,7 @@ class Plan(Struct, frozen=True):
     def notices(self) -> Iterator[str]:
         """What people should know of the run before it starts."""
         yield from self.episode.opening.notices
-        yield from load_provider(self.config.provider).notices(self.config)
+        yield from load_provider(provider_of(self.config.model)).notices(self.config)
         yield from self._jury_notices()
 
     @property
@@ -281,10 +283,11 @@ def _attempt(mistakes: list[Words], read: Callable[[], Result]) -> Result | None
 
 
 def _provider_problems(config: RunConfig) -> Iterator[Words]:
-    try:
-        yield from load_provider(config.provider).problems(config)
-    except UsageError as error:
-        yield from error.sentences
+    for name in dict.fromkeys(map(provider_of, models_of(config))):
+        try:
+            yield from load_provider(name).problems(config)
+        except UsageError as error:
+            yield from error.sentences
 
 
 def _gate_problems(

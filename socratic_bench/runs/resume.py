@@ -78,7 +78,7 @@ class StartedRun(Struct, frozen=True, kw_only=True):
     journal: ReplicatedJournal
     replay_log: ReplayLog
     log: Log
-    connection: Prepared = None
+    connection: Prepared = {}
 
     @property
     def is_resumed(self) -> bool:
@@ -223,7 +223,7 @@ def _begin_or_resume(
     context: RunContext, stores: RunStores, entries: Sequence[Entry]
 ) -> tuple[_AcquiredRun, Prepared]:
     journals = stores.checked_journals()
-    connection = None
+    connection: Prepared = {}
     if not entries and context.config.resume_run_id is None:
         # Before anything is written: the credentials that are read are masked in the journal.
         connection = context.services.prepare(context.config)

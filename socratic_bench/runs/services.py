@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack
 from functools import partial
@@ -17,11 +17,12 @@ from socratic_bench.models.budget import SpendingLimit
 from socratic_bench.models.call import CallServices
 from socratic_bench.models.cancel import CancelToken
 from socratic_bench.models.prompt_cache import PromptCacheGate
-from socratic_bench.models.rate_limiter import RateTargets
+from socratic_bench.models.rate_limiter import RateLimiter, RateTargets
 from socratic_bench.ports.provider import Provider
-from socratic_bench.settings import CoreConfig
+from socratic_bench.settings import BEDROCK, CoreConfig, models_of, provider_of
 
-Prepared = Any  # a provider's own, or the error that there is in place of it
+# By provider: what it has read to connect, or the error that there is in place of it.
+Prepared = Mapping[str, Any]
 
 
 class Services:
@@ -62,36 +63,35 @@ class Services:
         self._is_closed = False
 
     def prepare(self, config: CoreConfig) -> Prepared:
-        """What the provider reads to connect, or its error; `None` if there is a connection."""
-        with self._lock:
-            if self._open_connection(config):
-                return None
-        try:
-            return load_provider(config.provider).prepare(config)
-        except ModelError as error:
-            return error
+        """What the providers of the run's models read to connect, or their errors."""
+        names = dict.fromkeys(map(provider_of, models_of(config)))
+        return {name: self._prepare(name, config) for name in names}
 
     def calls(
         self, config: CoreConfig, prepared: Prepared, cancel_token: CancelToken
     ) -> CallServices:
         """What the calls of one run need; waiting for the connection ends with the run."""
-        module = load_provider(config.provider)
-        opened: list[Provider] = []
+        opened: dict[str, Provider] = {}
 
-        def provider() -> Provider:
-            if not opened:
-                opening = self._opening(config, prepared)
-                opened.append(module.for_run(_result_of(cancel_token, opening), config))
-            return opened[0]
+        def provider(model_id: str) -> Provider:
+            name = provider_of(model_id)
+            if name not in opened:
+                opening = self._opening(name, config, prepared.get(name))
+                connected = _result_of(cancel_token, opening)
+                opened[name] = load_provider(name).for_run(connected, config)
+            return opened[name]
+
+        def rate_limiter(model_id: str) -> RateLimiter:
+            return self.rate_targets.of(provider_of(model_id), config.region or "", model_id)
 
         return CallServices(
             provider=provider,
-            rate_limiter=partial(self.rate_targets.of, config.provider, config.region or ""),
+            rate_limiter=rate_limiter,
             on_narrowed=self._on_narrowed,
             spending=self.spending,
             connections=self._connection_limit,
             cache_gate=self._cache_gates.setdefault(
-                _key(config), PromptCacheGate(monotonic_s=self._monotonic_s)
+                _key(BEDROCK, config), PromptCacheGate(monotonic_s=self._monotonic_s)
             ),
         )
 
@@ -102,24 +102,34 @@ class Services:
         self.cancel_token.end(Stopped(closed, end_reason="interrupted"))
         self._stack.close()
 
-    def _open_connection(self, config: CoreConfig) -> "Future[Provider] | None":
+    def _prepare(self, name: str, config: CoreConfig) -> Any:  # noqa: ANN401 -- see `Prepared`
+        """`None` if there is a connection."""
+        with self._lock:
+            if self._open_connection(name, config):
+                return None
+        try:
+            return load_provider(name).prepare(config)
+        except ModelError as error:
+            return error
+
+    def _open_connection(self, name: str, config: CoreConfig) -> "Future[Provider] | None":
         """The connection for such configurations, unless it has failed."""
-        opening = self._connections.get(_key(config))
+        opening = self._connections.get(_key(name, config))
         return None if opening and opening.done() and opening.exception() else opening
 
-    def _opening(self, config: CoreConfig, prepared: Prepared) -> "Future[Provider]":
+    def _opening(self, name: str, config: CoreConfig, prepared: object) -> "Future[Provider]":
         with self._lock:
-            opening = self._open_connection(config)
+            opening = self._open_connection(name, config)
             if opening is None:
-                opening = start_thread(partial(self._open, config, prepared))
-                self._connections[_key(config)] = opening
+                opening = start_thread(partial(self._open, name, config, prepared))
+                self._connections[_key(name, config)] = opening
             return opening
 
-    def _open(self, config: CoreConfig, prepared: Prepared) -> Provider:
+    def _open(self, name: str, config: CoreConfig, prepared: object) -> Provider:
         """Connect, in a thread of its own: a program that gives credentials may take its time."""
         if isinstance(prepared, ModelError):
             raise prepared
-        opening = load_provider(config.provider).open(config, prepared, self._monotonic_s)
+        opening = load_provider(name).open(config, prepared, self._monotonic_s)
         provider = self._stack.enter_context(opening)
         if self._is_closed:
             self._stack.close()
@@ -132,8 +142,8 @@ class Services:
         self.close()
 
 
-def _key(config: CoreConfig) -> Hashable:
-    return (config.provider, load_provider(config.provider).connection_key(config))
+def _key(name: str, config: CoreConfig) -> Hashable:
+    return (name, load_provider(name).connection_key(config))
 
 
 def _result_of(cancel_token: CancelToken, opening: "Future[Provider]") -> Provider:

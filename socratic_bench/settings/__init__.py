@@ -22,6 +22,7 @@ from socratic_bench.settings.core import (
     CoreConfig,
     Gate,
 )
+from socratic_bench.settings.endpoints import BEDROCK, models_of, provider_of
 from socratic_bench.settings.files import (
     MAX_STORED_BYTES,
     MAX_TEXT_BYTES,
@@ -40,7 +41,7 @@ from socratic_bench.settings.problems import (
     nearest_models,
     prefix_problems,
 )
-from socratic_bench.settings.reader import BEDROCK, OFFLINE_REGION, Reader, Sources, read_config
+from socratic_bench.settings.reader import OFFLINE_REGION, Reader, Sources, read_config
 from socratic_bench.settings.table import (
     Kind,
     SettingField,
@@ -81,10 +82,12 @@ __all__ = [
     "from_stored",
     "is_folder",
     "model_problems",
+    "models_of",
     "nearest_models",
     "open_regular",
     "part_of",
     "prefix_problems",
+    "provider_of",
     "read_bounded",
     "read_config",
     "read_open",

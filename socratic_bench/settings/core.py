@@ -7,7 +7,8 @@ from msgspec import Struct
 
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.setting import Setting, Switch
-from socratic_bench.settings.reader import BEDROCK, READERS, Reader, parse_number
+from socratic_bench.settings.endpoints import Endpoint
+from socratic_bench.settings.reader import READERS, Reader, parse_number
 from socratic_bench.turns import JuryRule
 
 MAX_TURNS = 500  # of a benchmark that sets no bound of its own
@@ -169,17 +170,22 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
             is_input=True,
         ),
     ] = True
-    provider: Annotated[
-        str,
+    endpoints: Annotated[
+        tuple[Endpoint, ...],
         Setting(
             "service",
-            "NAME",
-            "who answers (default {default})",
-            "who answers: the name of a [provider](../CONTRIBUTING.md#adding-a-provider)",
+            "NAME=URL",
+            "an endpoint of OpenAI's protocol, for models NAME/ID; its key is in a variable: "
+            "NAME=URL,VARIABLE; repeatable",
+            "an endpoint that speaks OpenAI's chat protocol, for models `NAME/ID`: "
+            "[other providers](providers.md)",
+            high=20,
+            flag="endpoint",
+            form="NAME=URL or NAME=URL,VARIABLE, with an http(s) URL and a name of small letters",
+            parse=Endpoint.parse,
             identity="chosen",
-            is_input=True,
         ),
-    ] = BEDROCK
+    ] = ()
     model_ids: Annotated[
         tuple[str, ...] | None,
         Setting(

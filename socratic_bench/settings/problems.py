@@ -11,8 +11,9 @@ from msgspec.structs import replace
 from socratic_bench.catalogue.models import family_of
 from socratic_bench.errors import LONGEST_SHOWN, Problem
 from socratic_bench.settings.core import CoreConfig
+from socratic_bench.settings.endpoints import BEDROCK, models_of, provider_of
 from socratic_bench.settings.files import MAX_TEXT_BYTES
-from socratic_bench.settings.reader import BEDROCK, foreign_problem
+from socratic_bench.settings.reader import foreign_problem
 from socratic_bench.settings.table import convert_values, settings_of_other_benchmarks, table
 from socratic_bench.types import is_text, plural
 
@@ -175,7 +176,8 @@ NOTHING_TO_RESUME = Problem.of("Nothing to resume from: give {output_dir} or {s3
 
 
 def _place_problems(config: CoreConfig) -> Iterator[Problem]:
-    if config.provider == BEDROCK and not config.region and not config.offline:
+    is_on_bedrock = any(provider_of(model) == BEDROCK for model in models_of(config))
+    if is_on_bedrock and not config.region and not config.offline:
         yield Problem.of("No region: set AWS_REGION or give {region}.")
     if config.region and not re.fullmatch(_REGION, config.region):
         yield Problem.of("The region {given!r} is not of the form us-east-1.", given=config.region)

@@ -14,6 +14,7 @@ from socratic_bench.errors import Problem
 from socratic_bench.generation import MIN_THINKING_TOKENS
 from socratic_bench.settings.files import MAX_TEXT_BYTES
 from socratic_bench.settings.table import (
+    BEDROCK_PREFIX,
     PATHS,
     Kind,
     SettingField,
@@ -23,7 +24,6 @@ from socratic_bench.settings.table import (
 from socratic_bench.types import is_text
 
 OFFLINE_REGION = "us-east-1"
-BEDROCK = "bedrock"  # the provider that has regions, and a list of the models that may be tested
 MODEL_IDS_FORM = (
     """a JSON array of model ids, such as '["anthropic.claude-3-5-sonnet-20241022-v1:0"]'"""
 )
@@ -289,8 +289,7 @@ def _read_model_ids(reader: Reader) -> tuple[str, ...] | None:
         return _parse_model_ids(reader, text, "{model_ids}")
     if reader.given("offline"):
         return reader.sources.offline_models()
-    if reader.read("provider") == BEDROCK:
-        reader.note("{model_ids} is not set: it takes {form}.", form=MODEL_IDS_FORM)
+    reader.note("{model_ids} is not set: it takes {form}.", form=MODEL_IDS_FORM)
     return None
 
 
@@ -308,12 +307,12 @@ def _parse_model_ids(reader: Reader, text: str, source: str) -> tuple[str, ...] 
     if not isinstance(ids, list) or not ids or not all(isinstance(i, str) and i for i in ids):
         reader.note(f"{source} must be {{form}}.", form=MODEL_IDS_FORM)
         return None
-    return tuple(ids)
+    return tuple(id_.removeprefix(BEDROCK_PREFIX) for id_ in ids)
 
 
 def _read_region(reader: Reader) -> str | None:
     region: str | None = reader.read("region")
-    if region is None and reader.read("provider") == BEDROCK:
+    if region is None:
         return OFFLINE_REGION if reader.given("offline") else _read_profile_region(reader)
     return region
 

@@ -25,6 +25,7 @@ Kind = type[Struct]
 Values = TypeVar("Values", bound=Struct)
 PATHS = ("FILE", "DIR")  # metavars of settings that name a path
 MODEL_ID = "ID"  # metavar of settings that name a model
+BEDROCK_PREFIX = "bedrock/"  # may stand before an id, as `openai/` does before others
 
 
 class SettingField(Struct, frozen=True):
@@ -207,9 +208,18 @@ def convert_values(config: Values) -> tuple[Values, tuple[Problem, ...]]:
         except (ValidationError, TypeError, UnicodeEncodeError) as error:  # half of a character
             new = field.default
             problems.append(_type_problem(field, value, error))
+        if field.setting.metavar == MODEL_ID:
+            new = _without_provider(new)
         if new != value:  # a whole number stays one in a field of numbers
             converted[field.name] = new
     return replace(config, **converted) if converted else config, tuple(problems)
+
+
+def _without_provider(ids: Any) -> Any:  # noqa: ANN401 -- one id, several, or none
+    """Model ids as Bedrock has them: its name before them says no more."""
+    if isinstance(ids, tuple):
+        return tuple(map(_without_provider, ids))
+    return ids.removeprefix(BEDROCK_PREFIX) if isinstance(ids, str) else ids
 
 
 def _convert_value(field: SettingField, value: Any) -> Any:  # noqa: ANN401 -- any field's

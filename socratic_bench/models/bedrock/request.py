@@ -4,16 +4,18 @@ points, thinking; and estimates how many tokens they have.
 
 import json
 from collections.abc import Iterator, Sequence
+from hashlib import sha256
 from math import isfinite
 from typing import Any
 
 from msgspec.structs import replace
 
 from socratic_bench.catalogue.models import Capabilities, ThinkingForm
-from socratic_bench.catalogue.tokens import PromptBlock, schema_length
+from socratic_bench.catalogue.tokens import IMAGE_TOKENS, PromptBlock, schema_length
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.types import (
     Block,
+    Image,
     Json,
     Message,
     Reasoning,
@@ -104,23 +106,33 @@ def request_parts(arguments: Wire, *, scale: float = 1.0) -> tuple[PromptBlock, 
         if "cachePoint" in block:
             parts[-1] = PromptBlock(parts[-1].content, parts[-1].tokens, is_cached=True)
             continue
+        if "image" in block:
+            data = block["image"]["source"]["bytes"]
+            parts.append(PromptBlock((place, sha256(data).hexdigest()), IMAGE_TOKENS))
+            continue
         text = block["text"] if "text" in block else _compact(block)
         tokens = round((estimated_tokens(text) + TOKENS_PER_BLOCK) * scale)
         parts.append(PromptBlock((place, text), tokens))
     return tuple(parts)
 
 
+def without_tool(request: Request) -> Request:
+    """The request with its tool put into words: the answer is asked for as JSON."""
+    system, tool = request.system, request.tool
+    if tool:
+        system = "\n\n".join(part for part in (system, _json_instruction(tool)) if part)
+    messages = tuple(map(_without_tool_blocks, request.messages))
+    return replace(request, system=system, tool=None, messages=messages)
+
+
 def _shaped(request: Request, capabilities: Capabilities) -> Request:
     """The request without a tool or a system prompt that the model does not take."""
-    system, tool, messages = request.system, request.tool, request.messages
-    if tool and not capabilities.forced_tool:
-        system = "\n\n".join(part for part in (system, _json_instruction(tool)) if part)
-        tool = None
-    if not tool:
-        messages = tuple(map(_without_tool_blocks, messages))
-    if system and not capabilities.system:
-        messages, system = _folded(system, messages), None
-    return replace(request, system=system, tool=tool, messages=messages)
+    if not (request.tool and capabilities.forced_tool):
+        request = without_tool(request)
+    if request.system and not capabilities.system:
+        messages = _folded(request.system, request.messages)
+        return replace(request, system=None, messages=messages)
+    return request
 
 
 def _inference(request: Request, capabilities: Capabilities) -> Wire:
@@ -219,9 +231,11 @@ def _message(message: Message) -> Wire:
     return {"role": message.role, "content": blocks}
 
 
-def _block(block: Text | ToolUse | ToolResult) -> Wire:
+def _block(block: Text | Image | ToolUse | ToolResult) -> Wire:
     if isinstance(block, Text):
         return {"text": block.text}
+    if isinstance(block, Image):
+        return {"image": {"format": block.format, "source": {"bytes": block.data}}}
     if isinstance(block, ToolUse):
         arguments = _strict(block.arguments)
         return {"toolUse": {"toolUseId": block.id, "name": block.name, "input": arguments or {}}}
@@ -244,7 +258,7 @@ def _strict(value: Json) -> Json:
 
 def _thinking_fields(form: ThinkingForm, budget_tokens: int) -> dict[str, Json]:
     """What goes into `additionalModelRequestFields`."""
-    level = _level(budget_tokens)
+    level = thinking_level(budget_tokens)
     match form:
         case "budget":
             return {"thinking": {"type": "enabled", "budget_tokens": budget_tokens}}
@@ -265,7 +279,8 @@ def _thinking_fields(form: ThinkingForm, budget_tokens: int) -> dict[str, Json]:
             return {"reasoning_config": "high"}
 
 
-def _level(budget_tokens: int) -> str:
+def thinking_level(budget_tokens: int) -> str:
+    """The level that stands for a budget of tokens."""
     if budget_tokens < MEDIUM_TOKENS:
         return "low"
     return "medium" if budget_tokens < HIGH_TOKENS else "high"

@@ -6,18 +6,28 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct, ValidationError, to_builtins
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.catalogue.price_file import row_problems
 from socratic_bench.catalogue.prices import PriceSource, PriceTable, builtin_prices
 from socratic_bench.concurrency import convert, kind_of
-from socratic_bench.documents.sweep_plan import MODELS, ModelPlan, PlanKey, key_name, plan_keys
+from socratic_bench.documents.sweep_plan import (
+    ENDPOINTS,
+    MODELS,
+    EndpointPlan,
+    ModelPlan,
+    PlanKey,
+    key_name,
+    plan_keys,
+)
 from socratic_bench.errors import MOST_SHOWN, Problem, UsageError
 from socratic_bench.settings import S3, Reader, Sources, read_bounded, table
+from socratic_bench.settings.endpoints import Endpoint
 from socratic_bench.settings.files import UnreadableTomlError, parse_toml
 from socratic_bench.settings.reader import Flags
+from socratic_bench.settings.table import BEDROCK_PREFIX
 from socratic_bench.studies.sweep.settings import SweepSettings
 
 Json = Any  # as tomllib has it: dates and times, too
@@ -108,6 +118,8 @@ def read_models(value: Json, above: Iterable[str]) -> Models:
         wrong, values = _check_model(place, table_of, above, n_told=len(mistakes))
         mistakes += wrong
         name = values.get("id")
+        if isinstance(name, str):
+            name = values["id"] = name.removeprefix(BEDROCK_PREFIX)
         if isinstance(name, str) and items.setdefault(name, item) != item:
             mistakes.append(
                 f"{place}, id: {name!r} is that of item {items[name]}: keep one. regions and "
@@ -121,7 +133,7 @@ def read_models(value: Json, above: Iterable[str]) -> Models:
 
 def _check_model(
     place: str, row: Json, above: Iterable[str], *, n_told: int
-) -> tuple[list[str], Mapping[str, Json]]:
+) -> tuple[list[str], dict[str, Json]]:
     """Every mistake in one, and its values."""
     if not isinstance(row, dict):
         return [f"{place}: must be an id or a table, not {kind_of(row)}."], {}
@@ -166,6 +178,43 @@ def _in_targets(place: str, values: Mapping[str, Json]) -> Iterator[str]:
             yield f"{place}, {name}: must be a whole number over 0, not {problem}."
 
 
+def read_endpoints(value: Json) -> tuple[list[str], dict[str, Json], list[str]]:
+    """The endpoints of a plan as words of their flag, prices of their models by whole id, and the
+    mistakes among them.
+    """
+    if not isinstance(value, dict):
+        form = f"tables, each begun with [{ENDPOINTS}.NAME]"
+        return [], {}, [f"{ENDPOINTS}: must be {form}, not {kind_of(value)}."]
+    words: list[str] = []
+    rows: dict[str, Json] = {}
+    mistakes: list[str] = []
+    for name, row in value.items():
+        place = f"{ENDPOINTS}.{name}"
+        prices = row.get("prices") if isinstance(row, dict) else None
+        of_prices = [
+            mistake
+            for model, given in (prices.items() if isinstance(prices, dict) else ())
+            for mistake in row_problems(f"{place}, prices.{model}", given)
+        ]
+        mistakes += of_prices
+        try:
+            endpoint = convert(row, EndpointPlan)
+        except ValidationError as error:
+            mistakes += [] if of_prices else [f"{place}: {error}."]
+            continue
+        word = f"{name}={endpoint.base_url}"
+        word += f",{endpoint.key_variable}" if endpoint.key_variable else ""
+        if Endpoint.parse(word) is None:
+            mistakes.append(
+                f"{place}: needs a name of small letters and an http(s) base_url without user, "
+                "query and fragment."
+            )
+            continue
+        words.append(word)
+        rows |= {f"{name}/{model}": given for model, given in (prices or {}).items()}
+    return words, rows, mistakes
+
+
 KINDS = (RunConfig, SweepSettings)
 # The keys by which a plan names its kind, as documents do.
 ABOUT = {"kind": "sweep_plan", "schema_version": 1}
@@ -186,6 +235,7 @@ class PlanFile(Struct, frozen=True, kw_only=True):
     flags: Flags
     models: tuple[ModelPlan, ...] = ()
     ids: tuple[str, ...] = ()
+    endpoint_prices: Mapping[str, Json] = {}
     mistakes: tuple[Problem, ...] = ()
     misread: Mapping[str, str] = {}
 
@@ -203,7 +253,8 @@ class PlanFile(Struct, frozen=True, kw_only=True):
     def prices(self, below: PriceTable | None = None) -> PriceTable | None:
         """Those of its models over others, or the built-in ones; as `below` if it has none."""
         given = {model.id: to_builtins(model)["prices"] for model in self.models}
-        rows = {model: row for model, row in given.items() if row is not None}
+        own = {model: row for model, row in given.items() if row is not None}
+        rows = {**self.endpoint_prices, **own}
         if not rows:
             return below
         source = PriceSource(self.name, None, None)
@@ -250,10 +301,14 @@ class _PlanReader:
         values, self.mistakes = by_key_name(table)
         flags: dict[str, Words] = {}
         read = Models()
+        prices: Mapping[str, Json] = {}
         for word, value in values.items():
             if word == MODELS:
                 read = self._models(value)
                 flags[MODELS] = [model.id for model in read.models]
+            elif word == ENDPOINTS:
+                flags["endpoint"], prices, mistakes = read_endpoints(value)
+                self.mistakes += mistakes
             elif word in ABOUT:
                 if value != ABOUT[word] or isinstance(value, bool):
                     self.mistakes.append(f"{word}: must be {ABOUT[word]!r}, not {value!r}.")
@@ -263,7 +318,13 @@ class _PlanReader:
             else:
                 self._unknown(word)
         flags |= self._targets(flags, read.models)
-        return PlanFile(name=str(self._path), flags=flags, models=read.models, ids=read.ids)
+        return PlanFile(
+            name=str(self._path),
+            flags=flags,
+            models=read.models,
+            ids=read.ids,
+            endpoint_prices=prices,
+        )
 
     def _models(self, value: Json) -> Models:
         read = read_models(value, self._keys)
@@ -276,7 +337,7 @@ class _PlanReader:
         return read
 
     def _unknown(self, word: str) -> None:
-        keys = [*self._keys, MODELS, *ABOUT]
+        keys = [*self._keys, MODELS, ENDPOINTS, *ABOUT]
         if len(self.mistakes) < MOST_SHOWN:
             self._misread(likely_keys(word, keys))
         self.mistakes.append(unknown_key(word, keys, n_told=len(self.mistakes)))
