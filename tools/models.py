@@ -94,6 +94,7 @@ def _family(
         "family": row["family"],
         "starts": row["starts"],
         "lacks": row["lacks"],
+        "no_images": row.get("no_images", []),
         "thinking": None if row["thinking"] == "none" else row["thinking"],
         "cache_minimum": row.get("cache_minimum", 1024),
         "sources": [names.get(one, one) for one in row["sources"]],

@@ -57,6 +57,7 @@ class Family(Struct, frozen=True, kw_only=True):
 
     Attributes:
         lacks: fields of a request that they refuse, by their names in `Capabilities`.
+        no_images: how the ids of those begin that take no images.
         thinking: how a request asks for thinking; `None` if it cannot.
         cache_minimum: the fewest tokens of a prefix that is cached.
         sources: where this is documented; "assumed: ..." where it is not.
@@ -64,6 +65,7 @@ class Family(Struct, frozen=True, kw_only=True):
 
     name: str
     lacks: frozenset[str]
+    no_images: tuple[str, ...]
     thinking: ThinkingForm | None
     cache_minimum: int
     sources: tuple[str, ...]
@@ -84,6 +86,12 @@ def capabilities_of(model_id: str) -> Capabilities:
         return Capabilities()
     lacks: dict[str, Any] = dict.fromkeys(family.lacks, False)
     return Capabilities(**lacks, thinking=family.thinking, cache_minimum=family.cache_minimum)
+
+
+def takes_images(model_id: str) -> bool:
+    """Whether a model sees images, by the table; an unknown model does."""
+    family = family_of(model_id)
+    return family is None or not base_id(model_id).startswith(family.no_images)
 
 
 def line_of(model_id: str) -> str | None:
@@ -123,6 +131,7 @@ def _to_family(row: Mapping[str, Any]) -> Family:
     return Family(
         name=row["family"],
         lacks=frozenset(row["lacks"]),
+        no_images=tuple(row["no_images"]),
         thinking=row["thinking"],
         cache_minimum=row["cache_minimum"],
         sources=tuple(row["sources"]),

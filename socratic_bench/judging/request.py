@@ -56,7 +56,7 @@ def verdict_request(rubric: Rubric, judge_input: JudgeInput, *, code: str) -> Re
     """The judge's request. What is the same for every turn comes first, to be cached."""
     return Request(
         system="\n\n".join(filter(None, _instructions(rubric))),
-        messages=(Message.user(_material(judge_input, code)),),
+        messages=(Message("user", (Text(_material(judge_input, code)), *judge_input.images)),),
         config=GenerateConfig(
             max_tokens=MAX_TOKENS_WITH_QUOTES if rubric.has_quotes else MAX_TOKENS
         ),

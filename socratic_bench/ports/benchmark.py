@@ -12,7 +12,7 @@ from socratic_bench.ports.parts import BenchmarkSpec, Parts, Views
 from socratic_bench.ports.provider import Model
 from socratic_bench.settings import CoreConfig
 from socratic_bench.turns import ClosingAnswer, Measure, Rubric, Turn
-from socratic_bench.types import EndReason, Json, Role, Tool
+from socratic_bench.types import EndReason, Image, Json, Role, Tool
 
 
 class MetricInfo(Struct, frozen=True, kw_only=True):
@@ -66,10 +66,13 @@ class Sample(Struct, frozen=True, kw_only=True):
 
 
 class JudgeInput(Struct, frozen=True):
-    """What a judge sees of one turn: the words before, as (speaker, text), and the reply."""
+    """What a judge sees of one turn: the words before, as (speaker, text), the reply, and the
+    images that were shown with the words.
+    """
 
     context: tuple[tuple[str, str], ...]
     reply: str
+    images: tuple[Image, ...] = ()
 
 
 class ClosingQuestion(Struct, frozen=True, kw_only=True):
