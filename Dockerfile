@@ -108,7 +108,7 @@ ARG BASE_IMAGE
 ARG VERSION=0.1.0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="socratic-runner" \
-      org.opencontainers.image.description="Measures how well a language model on Amazon Bedrock keeps to the Socratic method" \
+      org.opencontainers.image.description="Measures how long a language model that should tutor by questions keeps asking before it gives answers away" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.licenses="MIT" \

@@ -3,15 +3,15 @@
 # make test   runs the test suite
 # make check  format, lint, types, layers
 # make coverage  how much of the code the tests reach
-# make docs   writes the tables of flags, variables and keys, in the documents and for --help
+# make docs   writes the tables that are generated from the program, in the pages and for --help
 # make test-report  opens a report in Chromium, which is installed where apt-get can do it
 # make torture  kills, storms of failures, odd verdicts by the thousand, and every variant of a fault
-# make reliability  plays every fault for every role, and writes what happens into docs/reliability.md
-# make validity  what figures and intervals withstand (simulated, into docs/benchmark.md, docs/statistics.md,
-#             docs/compare.md and docs/calibration.md), and what the heuristics reach against people's labels, where those are at hand
+# make reliability  plays every fault for every role, and writes what happens into docs/dev/reliability.md
+# make validity  simulates what figures and intervals withstand, into docs/dev/validity.md, and measures
+#             the heuristics against labels of people, where those are at hand
 # make oracles  has statsmodels, lifelines and scipy reckon our figures, in an environment of their own
 # make requirements  pins everything anew (UPGRADE= keeps the versions that are pinned already)
-# make bench  measures the program's own speed and memory, and writes the table of docs/performance.md
+# make bench  measures the program's own speed and memory, and writes the table of docs/dev/performance.md
 # Each makes the environment in .venv first, with pinned and hashed packages.
 
 PYTHON ?= python3
@@ -83,7 +83,6 @@ test-report: $(VENV)/.browser
 
 docs: $(VENV)/.dev
 	@PYTHONPATH=. $(BIN)/python tools/tables.py
-	@PYTHONPATH=. $(BIN)/python tools/key_tables.py
 
 torture: $(VENV)/.dev
 	@$(BIN)/python -m pytest -n auto -q -m "torture or not torture" tests/torture
@@ -101,13 +100,13 @@ check: $(VENV)/.dev
 include image.mk
 
 bench: $(VENV)/.run
-	@$(BIN)/python tools/bench.py --page docs/performance.md
+	@$(BIN)/python tools/bench.py --page docs/dev/performance.md
 
 validity: $(VENV)/.dev
-	@$(BIN)/python tools/simulation.py --page docs/benchmark.md
-	@$(BIN)/python tools/coverage.py --page docs/statistics.md
-	@$(BIN)/python tools/power.py --page docs/compare.md
-	@$(BIN)/python tools/labels.py --page docs/calibration.md
+	@$(BIN)/python tools/simulation.py --page docs/dev/validity.md
+	@$(BIN)/python tools/coverage.py --page docs/dev/validity.md
+	@$(BIN)/python tools/power.py --page docs/dev/validity.md
+	@$(BIN)/python tools/labels.py --page docs/dev/validity.md
 	@$(BIN)/python tools/validity.py
 
 # None of these programs is needed to test ours: what they say is committed.

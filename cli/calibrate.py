@@ -125,7 +125,7 @@ def _prepare(flags: Flags, problems: Sequence[Words]) -> Calibration:
     request = _read_request(flags, mistakes)
     if not (request.labels or request.mrbench):
         no_labels = "No labels: give --labels FILE or --mrbench FILE."
-        raise UsageError([*mistakes, no_labels], hint="See docs/calibration.md.")
+        raise UsageError([*mistakes, no_labels], hint="See docs/judging.md.")
     return prepare_calibration(config, request, mistakes, region=bucket_region)
 
 

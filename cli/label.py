@@ -89,7 +89,7 @@ def _read_request(flags: Namespace, parser: Parser) -> LabellingRequest:
     if sys.stdin is None or not sys.stdin.isatty():
         problems.append(
             "Standard input is no terminal, so nobody can answer: run this at a terminal (docker "
-            "run -it), or write labels into a file by yourself (docs/calibration.md)."
+            "run -it), or write labels into a file by yourself (docs/judging.md)."
         )
     parser.refuse(problems)
     return LabellingRequest(

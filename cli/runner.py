@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def run_command(arguments: Sequence[str]) -> int:
-    """Run a command line; the exit code is the contract of docs/runner.md."""
+    """Run a command line; the exit code is the contract of docs/output.md."""
     words = list(arguments)
     if process.is_stdout_closed():
         from .output import refuse_to_start  # heavy, and only for this failure

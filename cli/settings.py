@@ -31,7 +31,7 @@ class Options(Struct, frozen=True, kw_only=True):
             "service",
             None,
             "print what the run would take, and call no model",
-            "print [what the run would take](cost.md#a-dry-run), and call no model",
+            "print [what the run would take](bedrock.md#dry-run), and call no model",
         ),
     ] = False
     resume_from: Annotated[
@@ -40,8 +40,8 @@ class Options(Struct, frozen=True, kw_only=True):
             "output",
             "FILE",
             "go on with a partial document; - reads standard input",
-            "[go on](resume.md) with the document of a run that was cut short; `-` reads standard "
-            "input",
+            "[resume](bedrock.md#resuming-a-run) from the document of a partial run; `-` reads "
+            "standard input",
         ),
     ] = None
     pretty: Annotated[bool, Setting("output", None, "indent the document")] = False

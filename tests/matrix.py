@@ -1,7 +1,7 @@
 """Every fault that can be ordered, for each role.
 
 `make reliability` plays them through the real command and writes what comes out into
-docs/reliability.md; tests/test_reliability.py plays the same cases and compares.
+docs/dev/reliability.md; tests/test_reliability.py plays the same cases and compares.
 """
 
 import json
@@ -18,12 +18,12 @@ from socratic_bench.emulator import Emulator, Fault, Settings, parse_fault
 from socratic_bench.emulator.faults import KINDS, VERDICT_KINDS
 from tests.command import CLAUDE, OPENING, PLAIN_RUBRIC, ROOT, Outcome, account, run
 
-DOCUMENT = ROOT / "docs" / "reliability.md"
+DOCUMENT = ROOT / "docs" / "dev" / "reliability.md"
 JUDGE = "other.judge-v1:0"
 ROLES = PARTS.roles
 STUDENT = "other.student-v1:0"
-BEGIN = "<!-- Made by make reliability. -->"
-END = "<!-- Made until here. -->"
+BEGIN = "<!-- faults -->"
+END = "<!-- end of faults -->"
 NEVER = "–"  # noqa: RUF001 -- what stands in an empty cell
 STOPPED = 3
 TURNS = 4
@@ -202,7 +202,7 @@ def write() -> None:
     """Put the table into the document."""
     before, _, rest = DOCUMENT.read_text().partition(BEGIN)
     _, _, after = rest.partition(END)
-    DOCUMENT.write_text(f"{before}{BEGIN}\n\n{table()}\n\n{END}{after}")
+    DOCUMENT.write_text(f"{before}{BEGIN}\n{table()}\n{END}{after}")
 
 
 if __name__ == "__main__":

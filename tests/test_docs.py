@@ -1,4 +1,4 @@
-"""Everything that the documents show is run, and everything that they list is compared."""
+"""Examples in the pages are run, links followed, lists compared with the program, words counted."""
 
 import json
 import os
@@ -17,39 +17,33 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from msgspec.structs import fields
 
-from socratic_bench import RunConfig, retrying
+from socratic_bench import RunConfig
 from socratic_bench.benchmarks.socratic.metrics import summarise
-from socratic_bench.benchmarks.socratic.student.model import MAX_TOKENS
 from socratic_bench.benchmarks.socratic.turn import SocraticTurn
-from socratic_bench.documents.journal import TTL_MAX_S
 from socratic_bench.emulator import MODEL_IDS, Emulator
 from socratic_bench.emulator.faults import KINDS as FAULT_KINDS
 from socratic_bench.errors import ENDINGS
-from socratic_bench.judging.request import MAX_TOKENS_WITH_QUOTES
 from socratic_bench.judging.verdict import STOPS
-from socratic_bench.models.bedrock.error_table import ERROR_KINDS
-from socratic_bench.models.bedrock.session import CONNECT_TIMEOUT_S
-from socratic_bench.models.call import RETRY_WINDOW_S
-from socratic_bench.storage import s3
-from socratic_bench.storage.delivery import MEMORY_BYTES, UploadPolicy
-from socratic_bench.storage.lease import RENEWALS_PER_TTL
-from socratic_bench.storage.s3 import CHECK_TIMEOUT_S
 from socratic_bench.turns import Judged, Unscored, Verdict
 from socratic_bench.types import Completion, Message
 from tests import ports
 from tests.fakes import PATIENCE_S
-from tests.schemas import KINDS
 from tests.stand_in import StandIn
-from tools import key_tables
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-RUNNER = (ROOT / "docs/runner.md").read_text()
-BEDROCK = (ROOT / "docs/bedrock.md").read_text()
-BENCHMARK = (ROOT / "docs/benchmark.md").read_text()
-README = (ROOT / "README.md").read_text()
+USER_PAGES = sorted((ROOT / "docs").glob("*.md"))
+DEV_PAGES = sorted((ROOT / "docs/dev").glob("*.md"))
+ENTRY_PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md")]
+SKILL = ROOT / "skills/socratic-runner/SKILL.md"
+PAGES = [*ENTRY_PAGES, SKILL, *USER_PAGES, *DEV_PAGES]
+FLAGS, OUTPUT, BENCHMARK, EMULATOR = (
+    (ROOT / f"docs/{name}.md").read_text()
+    for name in ("flags", "output", "benchmark", "dev/emulator")
+)
+# A page may have so many words; generated tables are left out.
+USERS_WORDS, PAGE_WORDS, CONTRIBUTING_WORDS = 18_000, 2_000, 800
+GENERATED = re.compile(r"^<!-- (.+) -->\n.*?^<!-- end of \1 -->", re.MULTILINE | re.DOTALL)
 
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SHOWN_ONLY = ("", "text", "toml", "yaml", "dockerfile")  # languages that are not run
@@ -117,8 +111,9 @@ def make(target):
 
 def pip():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    if words != ["install", "."] or "socratic-runner" not in project["scripts"]:
-        refuse("only pip install . is known")
+    known = {"", *project["optional-dependencies"]}
+    if words[0] != "install" or not known.issuperset(re.split(r"\W+", words[-1])):
+        refuse("only pip install . with extras is known")
     log("script exists, not run")
 
 
@@ -402,7 +397,7 @@ def reader(
     return Reader(tmp_path, environ, stand_in)
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", PAGES, ids=lambda path: path.name)
 def test_every_block_of_a_document_does_what_it_shows(
     document: Path, reader: Reader, record_property
 ) -> None:
@@ -418,18 +413,6 @@ def test_every_block_of_a_document_does_what_it_shows(
     sys.stdout.write("\n".join([*executed, ""]))
 
     assert len(executed) == document.read_text().count("\n```") // 2
-
-
-def test_a_container_gets_only_the_variables_that_are_handed_on(reader: Reader) -> None:
-    text = (
-        "docker run --rm -e AWS_REGION=us-east-1 -e BEDROCK_MODEL_IDS='[\"m\"]' socratic-runner "
-        '--model m --prompt Hello --turns 1 > document.json || echo "exit code $?"'
-    )
-
-    reader.type_in(Block(1, "bash", text, ""))
-
-    assert "exit code 3" in reader.stdout
-    assert "NoCredentialsError" in reader.stderr
 
 
 # --- what the documents list ---------------------------------------------------------------------
@@ -452,7 +435,7 @@ def anchors(document: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", PAGES, ids=lambda path: path.name)
 def test_links_lead_somewhere(document: Path) -> None:
     prose = re.sub(r"`[^`\n]*`", "", FENCE.sub("", document.read_text()))
     broken = []
@@ -467,55 +450,48 @@ def test_links_lead_somewhere(document: Path) -> None:
     assert broken == []
 
 
-def flags_of(*command: str) -> set[str]:
-    words = [sys.executable, "-m", "cli", *command, "--help"]
-    text = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    return set(re.findall(r"^ +(?:-\w, )?(--[a-z][a-z-]*)", text, re.MULTILINE))
+def test_every_page_says_for_whom_it_is_and_is_reached_from_the_readme() -> None:
+    readme = ENTRY_PAGES[0].read_text()
+    pages = [*USER_PAGES, *DEV_PAGES]
+
+    assert [str(page) for page in pages if f"({page.relative_to(ROOT)})" not in readme] == []
+    assert [
+        page.name
+        for page in (*pages, ENTRY_PAGES[1])
+        if not re.match(r"# .+\n\nFor ", page.read_text())
+    ] == []
 
 
-def test_every_page_is_reached_from_the_readme() -> None:
-    pages = [f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")]
+def test_pages_are_short() -> None:
+    def n_words(page: Path) -> int:
+        prose = GENERATED.sub("", page.read_text())
+        return sum(any(map(str.isalnum, word)) for word in prose.split())
 
-    assert [page for page in pages if f"({page}" not in README] == []
+    developers = {"architecture.md"}
+    users = [page for page in USER_PAGES if page.name not in developers]
 
-
-def test_every_flag_is_described_and_every_flag_described_exists() -> None:
-    tables = "\n".join(line for line in RUNNER.splitlines() if line.startswith("| `--"))
-    described = set(re.findall(r"`(--[a-z][a-z-]*)", tables))
-    mentioned = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", RUNNER))
-    existing = flags_of() | flags_of("emulator") | flags_of("scenarios") | flags_of("models")
-
-    assert described == existing
-    assert mentioned <= existing
+    assert sum(map(n_words, [*users, ENTRY_PAGES[0]])) <= USERS_WORDS
+    assert [page.name for page in DEV_PAGES if n_words(page) > PAGE_WORDS] == []
+    assert n_words(ENTRY_PAGES[1]) <= CONTRIBUTING_WORDS
 
 
-def test_every_variable_of_the_help_is_described() -> None:
-    words = [sys.executable, "-m", "cli", "--help"]
-    text = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    pattern = r"\b(?:AWS|BEDROCK|RUNNER)_[A-Z0-9_]+\b"
-    tables = "\n".join(line for line in RUNNER.splitlines() if line.startswith("| "))
+def test_every_flag_that_a_page_names_exists() -> None:
+    """Pages quote flags of Docker and of tools in commands alone."""
+    existing = set(re.findall(r"^\| `(?:-\w, )?(--[a-z][a-z0-9-]*)", FLAGS, re.MULTILINE))
+    existing |= {"--version", "--help", "--output-dir"}
+    named = {
+        flag
+        for page in (*ENTRY_PAGES, SKILL, *USER_PAGES)
+        for flag in re.findall(r"`(--[a-z][a-z0-9-]*)", FENCE.sub("", page.read_text()))
+    }
 
-    assert set(re.findall(pattern, tables)) == set(re.findall(pattern, text))
-
-
-def test_the_defaults_are_those_of_the_configuration() -> None:
-    defaults = {field.name.removesuffix("_s"): field.default for field in fields(RunConfig)}
-    described = {}
-    for flag, _, default, _ in rows(RUNNER, 4):
-        name = flag.strip("`").split(" ")[0].removeprefix("--").replace("-", "_")
-        if name in defaults and re.fullmatch(r"[\d.]+", default):
-            described[name] = float(default)
-        if name == "judge_model":
-            assert words_in(default) == [defaults[name]]
-
-    assert described == {name: defaults[name] for name in described}
-    assert len(described) == 22
+    assert named - existing == {"--network", "--build-arg", "--no-cache"}
 
 
 def test_every_ending_is_described() -> None:
     described = {
         words_in(reason)[0]: (status, exits, curated)
-        for reason, _, status, exits, curated in rows(RUNNER, 5)
+        for reason, _, status, exits, curated in rows(OUTPUT, 5)
     }
     expected = {
         reason: (
@@ -532,7 +508,7 @@ def test_every_ending_is_described() -> None:
 
 
 def test_the_readme_has_every_exit_code() -> None:
-    codes = re.findall(r"^\| ([\d, ]+) \|", README, re.MULTILINE)
+    codes = re.findall(r"^\| ([\d, ]+) \|", ENTRY_PAGES[0].read_text(), re.MULTILINE)
 
     assert {int(code) for cell in codes for code in cell.split(",")} == {
         *(ending.exit_code for ending in ENDINGS.values()),
@@ -542,74 +518,12 @@ def test_the_readme_has_every_exit_code() -> None:
     }
 
 
-def test_every_failure_of_a_call_is_described() -> None:
-    described = {
-        words_in(code)[0]: (retried, billed, words_in(reason)[0])
-        for code, _, retried, billed, reason in rows(BEDROCK, 5)
-    }
-    said = {True: "yes", False: "no"}
-
-    assert described == {
-        code: (said[fault.retried], said[fault.maybe_billed], fault.end_reason)
-        for code, fault in ERROR_KINDS.items()
-    }
-
-
-def test_the_waits_and_bounds_of_calls_are_those_of_the_program() -> None:
-    prose, policy = " ".join(BEDROCK.split()), retrying.RetryPolicy()
-    role = r"\| {} \| (?:`--max-tokens`, )?(\d+)"
-    bounds = [
-        int(re.search(role.format(name), prose)[1]) for name in ("tutor", "student model", "judge")
-    ]
-
-    assert bounds == [RunConfig(model="m").max_tokens, MAX_TOKENS, MAX_TOKENS_WITH_QUOTES]
-    waits = f"starts at {policy.wait_base_s:g} s and doubles with each attempt up to"
-    assert f"{waits} {policy.wait_max_s:g} s" in prose
-    assert f"that counts, up to {retrying.SERVER_WAIT_MAX_S:g} s" in prose
-    assert f"stops retrying after {RETRY_WINDOW_S / 60:g} minutes" in prose
-    assert f"A connection may take {CONNECT_TIMEOUT_S} s" in prose
-
-
-def test_the_waits_and_bounds_of_s3_are_those_of_the_program() -> None:
-    text = " ".join((ROOT / "docs/s3.md").read_text().split())
-    policy = UploadPolicy()
-    waits = policy.retry_policy
-
-    for words in (
-        f"may take {s3.CONNECT_TIMEOUT_S} s to connect",
-        f"and {s3.READ_TIMEOUT_S} s to be answered",
-        f"starts at {waits.wait_base_s} s and doubles up to {waits.wait_max_s:g} s",
-        f"no longer than {policy.grace_s:g} s after the last write that arrived",
-        f"up to {MEMORY_BYTES // 2**20} MiB",
-        f"one try, {CHECK_TIMEOUT_S} s",
-        f"renews it every {TTL_MAX_S / RENEWALS_PER_TTL:g} s",
-        f"not renewed for {TTL_MAX_S:g} s",
-    ):
-        assert words in text, words
-    assert policy.tries == RunConfig(model="m").max_attempts
-
-
-def test_the_tables_of_the_document_are_those_that_its_types_make() -> None:
-    assert key_tables.page() == RUNNER, "make docs"
-
-
-def test_every_kind_of_document_is_named() -> None:
-    passage = RUNNER.partition("\n## Schemas\n")[2].partition("```")[0]
-
-    assert set(KINDS) <= set(words_in(passage))
-
-
 def test_the_emulators_models_and_faults_are_listed() -> None:
-    passage = FENCE.sub("", RUNNER).partition("\n## The emulator\n")[2]
-    passage = passage.partition("\n## Troubleshooting\n")[0]
-    listed = set(words_in(passage.partition("### Faults")[2]))
-
-    assert set(FAULT_KINDS) <= listed
-    assert set(MODEL_IDS) <= set(words_in(passage))
+    assert {*FAULT_KINDS, *MODEL_IDS} <= set(words_in(FENCE.sub("", EMULATOR)))
 
 
 def test_every_reason_for_a_missing_verdict_is_described() -> None:
-    passage = BENCHMARK.partition("## Turns without a score")[2].partition("What becomes")[0]
+    passage = BENCHMARK.partition("## Turns without a score")[2].partition("`flaw`")[0]
     described = {word for cells in rows(passage, 2) for word in words_in(cells[0])}
     ours = {"unreadable_verdict", "empty_verdict", "invalid_verdict"}
 
@@ -620,6 +534,7 @@ def test_every_reason_for_a_missing_verdict_is_described() -> None:
         "unavailable",
         "budget",
         "run_ended",
+        "quorum",
     }
 
 

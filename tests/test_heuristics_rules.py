@@ -29,7 +29,7 @@ TABLES = {
 
 def documented() -> list[list[str]]:
     """The rows of the table of rules: what they give, name, reason, example, counterexample."""
-    page = (ROOT / "docs" / "heuristics.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "dev" / "heuristics.md").read_text(encoding="utf-8")
     rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("|")]
     return [row[:5] for row in rows if row[0] in TABLES]
 

@@ -1,7 +1,7 @@
 """Tutors of known habits land where they belong on both axes.
 
-What is expected stands in docs/benchmark.md ("Known groups"); it was written down before anything
-was measured, and is read from there.
+What is expected stands in docs/dev/validity.md ("Known groups"), written before anything was
+measured, and is read from there.
 """
 
 import re
@@ -37,8 +37,8 @@ ASKING = ("steady", "why only", "nonsense", "withholds", "steady, needed")
 
 def expected():
     """The bands of the table, by group and axis."""
-    page = (ROOT / "docs" / "benchmark.md").read_text()
-    section = page.partition("### Known groups")[2].partition("\n#")[0]
+    page = (ROOT / "docs" / "dev" / "validity.md").read_text()
+    section = page.partition("## Known groups")[2].partition("\n#")[0]
     rows = re.findall(
         r"^\| ([a-z, ]+?) \|.*\| ([\d.]+) to ([\d.]+) \| ([\d.]+) to ([\d.]+) \|$",
         section,

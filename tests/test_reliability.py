@@ -1,4 +1,4 @@
-"""Every fault, for every role: it ends as docs/reliability.md says."""
+"""Every fault, for every role: it ends as docs/dev/reliability.md says."""
 
 import pytest
 

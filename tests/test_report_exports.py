@@ -171,7 +171,7 @@ class TestRows:
                 assert cell_value(cells[key], kinds[key]) == value
 
     def test_every_column_is_documented(self, folder, exported):
-        page = (ROOT / "docs/report.md").read_text()
+        page = (ROOT / "docs/output.md").read_text()
         line = r"^\| ([\w, ]+) \| `([^`]+)` \| ([\w ]+) \| (.+) \|$"
         documented = re.findall(line, page, re.MULTILINE)
         kinds_told = {

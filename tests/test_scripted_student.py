@@ -233,7 +233,7 @@ def test_an_example_question_gets_its_own_sentence(name):
 
 
 def test_many_questions_that_are_no_examples_get_their_sentence_and_few_strange_ones_any():
-    """What docs/scenarios.md tells of the threshold, on a sample."""
+    """What docs/dev/validity.md tells of the threshold, on a sample."""
     rng = random.Random(1)
     scenarios = [load_builtin(name) for name in builtin_ids() if name != "custom"]
     english = [scenario for scenario in scenarios if scenario.language == "en"]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from shutil import copytree
+from shutil import copyfile, copytree
 from typing import Annotated, Any
 
 import pytest
@@ -320,7 +320,7 @@ def test_an_unknown_benchmark_is_refused_by_name():
     assert refused.value.problems[0].startswith("No benchmark 'golden': there is ")
 
 
-# --- the one that CONTRIBUTING.md shows, added and played as it says ---
+# --- docs/dev/examples/recall.py, added as docs/dev/extending.md says ---
 
 QUESTION = "What is 2 + 2?"
 PLAY = ("--benchmark", "recall", "--model", CLAUDE, "--prompt", QUESTION)
@@ -344,19 +344,17 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
 
 
 class Added:
-    """A copy of the program with the folder and the line of the walk in CONTRIBUTING.md."""
+    """A copy of the program with the folder and the line that docs/dev/extending.md asks for."""
 
     def __init__(self, root: Path, url: str) -> None:
         for room in ("cli", "socratic_bench", "tools", "docs"):
             copytree(ROOT / room, root / room)
-        walk = (ROOT / "CONTRIBUTING.md").read_text().partition("## Adding a benchmark\n")[2]
-        module, line = re.findall(
-            r"^```(?:python|text)\n(.*?)^```$", walk, re.MULTILINE | re.DOTALL
-        )[:2]
+        guide = (ROOT / "docs/dev/extending.md").read_text()
+        (line,) = re.findall(r'^ +"recall": .*\n', guide, re.MULTILINE)
         folder = root / "socratic_bench" / "benchmarks" / "recall"
         folder.mkdir(exist_ok=True)
         (folder / "__init__.py").touch()
-        (folder / "benchmark.py").write_text(module)
+        copyfile(ROOT / "docs/dev/examples/recall.py", folder / "benchmark.py")
         (folder / "settings.py").write_text(SETTINGS)
         registry = folder.parent / "__init__.py"
         head, begin, rest = registry.read_text().partition("BENCHMARKS = {\n")
@@ -555,5 +553,5 @@ def test_help_and_tables_tell_whose_flags_they_are(added):
     assert re.search(r"--closeness S +what counts as right \(default 1\) \[recall\]\n", told)
     assert re.search(r"--student MODE +scripted or model \(default scripted\) \[socratic\]\n", told)
     assert re.search(r"--seed N [^\[]*\n", told)
-    rows = (added.root / "docs" / "runner.md").read_text()
+    rows = (added.root / "docs" / "flags.md").read_text()
     assert "| `--closeness S` | | 1 | what counts as right; 0 to 1 (`recall` alone) |" in rows

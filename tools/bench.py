@@ -1,6 +1,6 @@
 """Measure the program's own speed and memory, as ratios where the machine has a part in them.
 
-    python tools/bench.py [--rounds 5] [--only NAME] [--page docs/performance.md]
+    python tools/bench.py [--rounds 5] [--only NAME] [--page docs/dev/performance.md]
 
 Every row is of whole processes against the emulator in a process of its own, on this machine. What
 a figure is compared with runs in the same round. Prints a table, writes it into the page, and ends

@@ -1,7 +1,7 @@
 # ruff: noqa: INP001 - a script, not a package
 """How often the intervals of a sweep hold the true figure, where it is known.
 
-    python tools/coverage.py [--page docs/statistics.md]
+    python tools/coverage.py [--page docs/dev/validity.md]
 
 Dialogues of 40 turns fall from 9 to 4 at an onset with a hazard of .04 a turn; the judge adds
 normal noise with a deviation of 1 and answers in half steps. Beside them stand scenarios that

@@ -1,7 +1,7 @@
 # ruff: noqa: INP001 - a script, not a package
 """What calibration and correction withstand, where the truth is known.
 
-    python tools/labels.py [--page docs/calibration.md]
+    python tools/labels.py [--page docs/dev/validity.md]
 
 1. A judge of known bias and noise: how often the intervals of bias, deviation, kappa and precision
    hold the truth, by number of scenarios; and what shuffled labels give.

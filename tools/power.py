@@ -1,7 +1,7 @@
 # ruff: noqa: INP001 - a script, not a package
 """How often a comparison finds a difference that is there, and one that is not.
 
-    python tools/power.py [--page docs/compare.md]
+    python tools/power.py [--page docs/dev/validity.md]
 
 Two or three models play the same scenarios, by the dialogues of tools/coverage.py. Prints the
 tables, or fills them into a page. Ends with 1 if the shares are not what the page promises.

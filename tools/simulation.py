@@ -1,7 +1,7 @@
 # ruff: noqa: INP001 - a script, not a package
 """What the figures of a dialogue say under a noisy judge, who is right on average.
 
-    python tools/simulation.py [--page docs/benchmark.md]
+    python tools/simulation.py [--page docs/dev/validity.md]
 
 Dialogues whose true scores are known; the judge adds normal noise of a given deviation, whose
 errors may have a memory (an autoregression of the first order), and answers in half steps between 0
@@ -316,7 +316,7 @@ def trend_table() -> Iterator[str]:
 
 
 def check_figures() -> None:
-    """What docs/benchmark.md promises at a deviation of 1."""
+    """What docs/dev/validity.md promises at a deviation of 1."""
     held, score = (row(name, "step 9 to 4 at 20", 1.0) for name in ("turns_held", "overall_score"))
     hold(held.bias, (-MOST_BIAS, MOST_BIAS), "the bias of turns_held")
     hold(held.spread, (0, MOST_SPREAD), "the spread of turns_held")

@@ -1,5 +1,5 @@
 # ruff: noqa: INP001, T201 - a script, not a package; it prints a table
-"""Measures the threshold of the scripted student, for the table in docs/scenarios.md.
+"""Measures the threshold of the scripted student, for the table in docs/dev/validity.md.
 
     PYTHONPATH=. python tools/student_threshold.py
 

@@ -70,7 +70,7 @@ class EndedRun(Struct, frozen=True, kw_only=True):
 
     @property
     def exit_code(self) -> int:
-        """The exit code of the command: docs/runner.md lists them."""
+        """The exit code of the command: docs/output.md lists them."""
         if self.error and self.error.signal_number:
             return self.error.exit_code
         if self.status == "completed" and self.shortfalls:

@@ -263,7 +263,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
             "service",
             "USD",
             "start no call that could cost more than this in all",
-            "start no request that could make the run [cost more](cost.md#a-budget)",
+            "start no request that could make the run [cost more](bedrock.md#budget)",
             low=0.000001,
             high=1_000_000,
         ),
@@ -274,7 +274,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
             "service",
             "FILE",
             "prices of your own, as socratic-runner schema prices has them",
-            "[prices of your own](cost.md#prices-of-your-own), before the built-in ones",
+            "[prices of your own](bedrock.md#cost), before the built-in ones",
             default_words="built in",
             flag="prices",
             is_file=True,
@@ -289,7 +289,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
             "output",
             None,
             "go on with the newest run of this command line, if there is one",
-            "[go on](resume.md) with the newest run of the same identity, if there is one",
+            "[continue](bedrock.md#resuming-a-run) the newest run of the same identity, if any",
             is_afresh=True,
         ),
     ] = False
@@ -303,7 +303,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
             "judging",
             "ID",
             "the model that scores each turn; several are a jury",
-            "the model that scores each turn; several are a [jury](judging.md#a-jury); need not be "
+            "the model that scores each turn; several are a [jury](judging.md#jury); need not be "
             "in `BEDROCK_MODEL_IDS`. `RUNNER_JURY_MODELS` is a JSON array, and beats the other",
             variables=("RUNNER_JURY_MODELS", "RUNNER_JUDGE_MODEL"),
             steered_by=Switch("no-judge", None, "leave judging out; scores are null"),
@@ -363,7 +363,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
             "FILE",
             "a calibration, or the DIR or s3://BUCKET/PREFIX where calibrate has kept them",
             "a calibration, or the folder or `s3://BUCKET/PREFIX` where "
-            "[calibrate](calibration.md#later-runs) has kept them; `judge.calibration` in the "
+            "[calibrate](judging.md#using-a-calibration) has kept them; `judge.calibration` in the "
             "document says whether one of them fits",
             variables=("RUNNER_CALIBRATION",),
             is_file=True,
@@ -376,7 +376,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
             "METRIC=VALUE",
             "exit 5 if a metric of the run, or in a sweep its mean over a model's runs, is lower; "
             "repeatable",
-            "exit 5 if a metric of the run is lower, or in a [sweep](statistics.md#gates) its mean "
+            "exit 5 if a metric of the run is lower, or in a [sweep](compare.md#gates) its mean "
             "over the runs of a model; repeatable",
             flag="fail-under",
             form="METRIC=VALUE, such as overall_score=7",

@@ -116,7 +116,7 @@ for model in "${MODELS[@]}"; do
 done
 """
 
-# README's equal of that script: the prompts, and one command.
+# The quickstart's equal of that script: the prompts, and one command.
 PROMPTS_AND_SWEEP = re.compile(
     r"Save this as `prompts\.txt`.*?^```text\n(.*?)^```\n\n^```bash\n(.*?)^```",
     re.MULTILINE | re.DOTALL,
@@ -209,7 +209,9 @@ def test_batch_script(shell, s3, tmp_path):
     curated = [key for key in keys_in(s3) if key.startswith("curated/")]
     assert curated == sorted(f"curated/runs/{document['run_id']}.json" for document in runs)
 
-    prompts, sweep = PROMPTS_AND_SWEEP.search((REPOSITORY / "README.md").read_text()).groups()
+    prompts, sweep = PROMPTS_AND_SWEEP.search(
+        (REPOSITORY / "docs/quickstart.md").read_text()
+    ).groups()
     (tmp_path / "prompts.txt").write_text(prompts)
     at_once = shell(f"{ENVIRONMENT}cd {tmp_path}\n{sweep}")
 

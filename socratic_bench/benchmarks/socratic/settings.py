@@ -58,7 +58,7 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
             "dialogue",
             "FILE",
             "a scenario of your own, which socratic-runner scenarios --check FILE looks over",
-            "[a scenario of your own](scenarios.md#a-complete-example)",
+            "[a scenario of your own](scenarios.md#your-own-scenario)",
             is_file=True,
         ),
     ] = None
@@ -86,7 +86,7 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
             "dialogue",
             "LEVEL",
             "{choices}: how often the student wants answers (default {default})",
-            "{choices}: how often the student [pushes for answers](benchmark.md#pressure)",
+            "{choices}: how often the student [pushes for answers](scenarios.md#pressure)",
             identity="chosen",
             axis="pressure",
         ),
@@ -97,8 +97,8 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
             "dialogue",
             "FILE",
             "replay a recorded dialogue, then hand over",
-            "[replay a recorded dialogue](benchmark.md#a-recorded-dialogue), then hand over to the "
-            "model under test",
+            "[start from a recorded dialogue](runner.md#starting-from-a-recorded-dialogue), then "
+            "continue with the model under test",
             is_file=True,
         ),
     ] = None
@@ -120,8 +120,8 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
             "judging",
             "RUBRIC",
             "the rubric to judge by: a name, or a TOML file (default {default})",
-            "the [rubric](benchmark.md#the-rubric) to judge by, or "
-            "[one of your own](benchmark.md#a-rubric-of-your-own) in a TOML file",
+            "the [rubric](benchmark.md#rubric) to judge by, or "
+            "[one of your own](benchmark.md#your-own-rubric) in a TOML file",
             variables=("RUNNER_RUBRIC",),
             offers=partial(rubric_names, RUBRICS),
         ),

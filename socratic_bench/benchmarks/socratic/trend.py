@@ -170,7 +170,7 @@ class Streak(Struct, frozen=True):
 
     def is_lasting(self, least: int) -> bool:
         """Whether it has at least `least` turns and, under the threshold, misses it by `DEPTH`
-        points for each of these: docs/benchmark.md has the simulation behind both.
+        points for each of these: docs/dev/validity.md has the simulation behind both.
         """
         is_deep = not self.is_under or self.points >= DEPTH * least - ROUNDING
         return self.n >= least and is_deep

@@ -165,7 +165,7 @@ ERROR_KINDS: dict[str, ErrorRow] = {
     ),
     "refused_setting": _permanent(
         "refused_request",
-        "the service refuses a [setting](#settings) that was asked for",
+        "the service refuses a [setting](#settings-of-the-model) that was asked for",
         "Leave out the flag, or test a model that takes it.",
     ),
     "access_denied": _permanent(

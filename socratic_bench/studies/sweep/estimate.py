@@ -54,7 +54,7 @@ from socratic_bench.studies.sweep.settings import SweepSettings
 from socratic_bench.studies.sweep.spending import CellBudget, Ledger
 from socratic_bench.types import EndReason, Json
 
-# The calls a second that one process makes, about: see docs/performance.md.
+# The calls a second that one process makes, about: see docs/dev/performance.md.
 CALLS_PER_S = 200.0
 MINUTE_S = 60.0
 

@@ -83,8 +83,8 @@ class Sentence(Struct, frozen=True):
     ask: Ask | None
 
 
-# Conditions by name, any of which is enough. docs/heuristics.md explains each, with an example and
-# a counterexample.
+# Conditions by name, any of which is enough. docs/dev/heuristics.md explains each, with an example
+# and a counterexample.
 Rules = Mapping[str, Callable[[Sentence], bool]]
 
 

@@ -33,7 +33,7 @@ from socratic_bench.benchmarks.socratic.student.voices import (
 )
 from socratic_bench.benchmarks.socratic.turn import Exchange, Policy, StudentReply
 
-# Measured: docs/scenarios.md, "How the scripted student was measured".
+# Measured: docs/dev/validity.md, "The scripted student".
 THRESHOLD = 0.25  # a sentence that is less similar to the question is no answer
 _FOLLOW_UP = 0.35  # a question so similar to what was said already is about that
 _LEADS_ON = 3.0  # what a step to an insight counts then
