@@ -67,13 +67,12 @@ class ChatProvider(Provider):
 
 def _body(model_id: str, request: Request) -> dict[str, Any]:
     system = [{"role": "system", "content": request.system}] if request.system else []
-    messages = [
-        {"role": message.role, "content": message.text or str(message.content)}
-        for message in request.messages
+    chat = [
+        {"role": turn.role, "content": turn.text or str(turn.content)} for turn in request.messages
     ]
     body = {
         "model": model_id,
-        "messages": [*system, *messages],
+        "messages": [*system, *chat],
         "max_tokens": request.config.max_tokens,
         "temperature": request.config.temperature,
     }
