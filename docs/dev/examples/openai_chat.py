@@ -66,13 +66,12 @@ class ChatProvider(Provider):
 
 
 def _body(model_id: str, request: Request) -> dict[str, Any]:
-    system = [{"role": "system", "content": request.system}] if request.system else []
-    chat = [
-        {"role": turn.role, "content": turn.text or str(turn.content)} for turn in request.messages
-    ]
+    chat = [{"role": "system", "content": request.system}] if request.system else []
+    for turn in request.messages:
+        chat.append({"role": turn.role, "content": turn.text or str(turn.content)})
     body = {
         "model": model_id,
-        "messages": [*system, *chat],
+        "messages": chat,
         "max_tokens": request.config.max_tokens,
         "temperature": request.config.temperature,
     }
