@@ -16,6 +16,7 @@ from socratic_bench.errors import EXIT_GATE, UsageError, Words
 from socratic_bench.settings import Gate
 from socratic_bench.studies.calibrate.corrections import CorrectionRequest
 from socratic_bench.studies.compare import ComparisonRequest, compare
+from socratic_bench.studies.figures import figure_of
 from socratic_bench.studies.gates import FigureBound, MaxDrop
 from socratic_bench.studies.groups import conditions_text
 from socratic_bench.types import plural
@@ -153,12 +154,14 @@ def _say_comparison(document: ComparisonDocument) -> None:
         say(plain(f"{difference.summary}."))
     say("")
     contenders, primary = document.contenders, document.primary_metric.name
+    scores = [name for name in [*contenders[0].metrics][:1] if name != primary]
     rows = []
     for contender in contenders:
-        mean = contender.metrics[primary]
-        figures = (_format(mean.mean), _format_interval(mean.low, mean.high))
-        rows.append((contender.name, str(contender.n_runs), *figures))
-    say_table(("model", RUNS, primary, INTERVAL), rows, LEFT_OUT)
+        figure = figure_of(primary, contender.metrics, contender.survival)
+        figures = _estimate_cells(figure) if figure else ("?", "?")
+        means = [_format(contender.metrics[name].mean) for name in scores]
+        rows.append((contender.name, str(contender.n_runs), *figures, *means))
+    say_table(("model", RUNS, primary, INTERVAL, *scores), rows, LEFT_OUT)
     _say_turns(contenders)
     for metric in contenders[0].metrics:
         if timed := [contender for contender in contenders if metric in contender.survival]:

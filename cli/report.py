@@ -8,7 +8,7 @@ from functools import partial
 
 from socratic_bench.documents.calibration import CorrectedFigures
 from socratic_bench.documents.judge_status import StoredCalibration
-from socratic_bench.documents.report import ReportDocument, ReportFile
+from socratic_bench.documents.report import ReportDocument
 from socratic_bench.errors import UsageError, Words
 from socratic_bench.runs.prepare import calibrations_at
 from socratic_bench.studies.calibrate.corrections import CorrectionRequest, correct_runs
@@ -97,22 +97,7 @@ def write(flags: Namespace, max_bytes: int) -> ReportDocument:
     correction = partial(_correct, flags, rows)
     exported = export(rows, _paths(flags), max_bytes, correction, call_by_flags())
     write_all(exported.files)
-    return ReportDocument(
-        benchmark=rows.benchmark.name,
-        models=exported.models,
-        winner=exported.winner,
-        undecided_because=exported.undecided_because,
-        differences=exported.differences,
-        n_runs=len(rows.runs),
-        n_failed=len(rows.failed),
-        sentences=exported.sentences,
-        sections=exported.sections,
-        left_out=exported.left_out,
-        files=[
-            ReportFile(form=file.form, path=file.path, bytes=len(file.body))
-            for file in exported.files
-        ],
-    )
+    return exported.document
 
 
 def _read_size(word: str, problems: list[Words]) -> int:

@@ -8,14 +8,14 @@ from msgspec.structs import replace
 
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.documents.dry_run import SweepDryRun
-from socratic_bench.documents.sweep import Group, Mean, SweepDocument
+from socratic_bench.documents.sweep import Estimate, Group, SweepDocument
 from socratic_bench.documents.turn import SCORE, Agreement
 from socratic_bench.errors import ENDINGS, BenchError, UsageError, Words
 from socratic_bench.runs import CancelToken, run_cancellable
 from socratic_bench.settings import flag_names, table
 from socratic_bench.statistics import agreement
 from socratic_bench.statistics.intervals import is_available
-from socratic_bench.studies.figures import danger
+from socratic_bench.studies.figures import danger, figure_of
 from socratic_bench.studies.sweep.document import document_of, exit_code
 from socratic_bench.studies.sweep.estimate import forecast_sweep
 from socratic_bench.studies.sweep.plan_file import NO_PLAN, PlanFile, read_plan_file
@@ -118,32 +118,26 @@ def _print_result(result: SweepResult, flags: Flags) -> int:
     document, code = document_and_exit_code(result)
     unwritten = print_document(
         document,
-        words=partial(_say_outcome, document, result.error, flags),
+        words=partial(_say_outcome, document, result, flags),
         error=result.error or document.error,
         pretty=bool(flags.get("pretty")),
     )
     return code or unwritten
 
 
-def _say_outcome(document: SweepDocument, error: BenchError | None, flags: Flags) -> None:
+def _say_outcome(document: SweepDocument, result: SweepResult, flags: Flags) -> None:
     if not flags.get("quiet"):
-        _say_result(document)
-    if error is not None and flags.get("debug"):
-        print_traceback(error)
+        _say_result(document, result)
+    if result.error is not None and flags.get("debug"):
+        print_traceback(result.error)
 
 
-def _say_result(document: SweepDocument) -> None:
+def _say_result(document: SweepDocument, result: SweepResult) -> None:
     """Print a table of the models, the best first, and a line for the whole."""
-    metric = document.primary_metric
-    if document.sweep_id is None or metric is None:
+    if document.sweep_id is None or document.primary_metric is None:
         return
-    heads = ["model", "done", "failed", metric.name.rpartition(".")[2], INTERVAL, "tokens", "USD"]
-    groups = document.groups["model"]
-    rows = [_group_row(group, metric.name) for group in groups]
-    if not any(_format_interval(group.metrics.get(metric.name)) for group in groups):
-        heads.remove(INTERVAL)
-        rows = [[*row[:4], *row[5:]] for row in rows]
-    say_table(heads, rows)
+    score, groups = result.benchmark.primary_metric, document.groups["model"]
+    _say_models(groups, document.primary_metric.name, score)
     if not is_available() and document.n_completed:
         say(NO_INTERVALS)
     for line in _agreement_lines(document.agreement):
@@ -151,29 +145,46 @@ def _say_result(document: SweepDocument) -> None:
     for difference in document.differences:
         say(plain(f"{difference.summary}."))
     for group in groups:
-        mean = group.metrics.get(metric.name)
-        for warning in danger(str(group.value), metric.name, mean.two_groups if mean else None):
+        mean = group.metrics.get(score)
+        for warning in danger(str(group.value), score, mean.two_groups if mean else None):
             say(f"~ {plain(warning)}")
+    for notice in document.notices[len(result.notices) :]:  # the others were said in time
+        say(f"~ {plain(notice)}")
     say(f"{document.sweep_id[-4:]} {document.status}: {', '.join(_result_parts(document))}")
 
 
-def _group_row(group: Group, metric: str) -> list[str]:
-    mean, usage = group.metrics.get(metric), group.usage
-    return [
-        str(group.value),
-        f"{group.n_completed}/{group.n_runs}",
-        marked(group.n_failed),
-        "untested" if mean is None or mean.mean is None else f"{mean.mean:.2f}",
-        _format_interval(mean) or "?",
-        count((usage.input_tokens or 0) + (usage.output_tokens or 0)),
-        usd(group.cost_usd),
+def _say_models(groups: Sequence[Group], metric: str, score: str) -> None:
+    """Print a table by the metric that models are ordered by, and by the benchmark's own score."""
+    columns = [
+        ("model", [str(group.value) for group in groups]),
+        ("done", [f"{group.n_completed}/{group.n_runs}" for group in groups]),
+        ("failed", [marked(group.n_failed) for group in groups]),
     ]
+    for name in dict.fromkeys((metric, score)):
+        figures = [figure_of(name, group.metrics, group.survival) for group in groups]
+        cells = [
+            "untested" if figure is None or figure.value is None else f"{figure.value:.2f}"
+            for figure in figures
+        ]
+        columns.append((name.rpartition(".")[2], cells))
+        columns.append((INTERVAL, [_format_interval(figure) for figure in figures]))
+    usages = [
+        (group.usage.input_tokens or 0) + (group.usage.output_tokens or 0) for group in groups
+    ]
+    columns += [
+        ("tokens", [*map(count, usages)]),
+        ("USD", [usd(group.cost_usd) for group in groups]),
+    ]
+    columns = [(head, cells) for head, cells in columns if {*cells} != {"?"}]
+    say_table([head for head, _ in columns], [*zip(*(cells for _, cells in columns), strict=True)])
 
 
-def _format_interval(mean: Mean | None) -> str:
-    if mean is None or mean.low is None or mean.high is None:
-        return ""
-    return f"{mean.low:.2f} to {mean.high:.2f}"
+def _format_interval(figure: Estimate | None) -> str:
+    """The limits; one beyond what was played, or none, is a question mark."""
+    if figure is None or figure.low is figure.high is None:
+        return "?"
+    limits = ("?" if limit is None else f"{limit:.2f}" for limit in (figure.low, figure.high))
+    return " to ".join(limits)
 
 
 def _agreement_lines(by_dimension: Mapping[str, Agreement]) -> Iterator[str]:

@@ -190,6 +190,7 @@ def test_gates_name_what_failed_and_by_how_much():
         (("--fail-under", "half_life=9"), "runs of this length measure half_life up to 8"),
         (("--no-judge", "--fail-under", "overall_score=1"), "--no-judge leaves judging out"),
         (("--judge-model", "emulator.judg-v1:0"), "--judge-model: --offline has no model"),
+        (("--judge-model", "anthropic.claude-9-v1:0"), "--judge-model: --offline has no model"),
         (("--student-model", "emulator.studnt-v1:0"), "(nearest: emulator.student-v1:0"),
     ],
 )

@@ -137,14 +137,12 @@ def test_a_difference_has_limits_by_draws_of_scenarios_for_both_at_once(outcome)
 
 
 def test_the_table_has_them_side_by_side(outcome, contenders):
-    (head,) = [line for line in outcome.stderr.splitlines() if line.startswith(METRIC + "  ")][:1]
-    (row,) = [
-        line
-        for line in outcome.stderr.splitlines()
-        if line.startswith(WEAK) and f" {contenders[WEAK]['restricted_mean']['value']:.2f}" in line
-    ]
+    lines = outcome.stderr.splitlines()
+    (at,) = [n for n, line in enumerate(lines) if line.startswith(METRIC + "  ")][:1]
+    row = next(line for line in lines[at:] if line.startswith(WEAK))
 
-    assert "mean to 40" in head
+    assert "mean to 40" in lines[at]
+    assert f" {contenders[WEAK]['restricted_mean']['value']:.2f}" in row
     assert f"{contenders[WEAK]['median']['value']:.2f}" in row
 
 

@@ -1,10 +1,8 @@
 """Sections of reports that only some runs have: juries, labels, failures, other benchmarks."""
 
 import json
-import re
 from collections import defaultdict
 from html import unescape
-from itertools import combinations
 from statistics import fmean
 from xml.etree import ElementTree as ET
 
@@ -220,53 +218,7 @@ def test_names_in_charts_differ_and_a_model_of_each_run_makes_no_large_file(fold
     assert len(labels) == len({*labels}) == 36
     assert sum(one.startswith("👩") for one in labels) == 1
     assert "the 8 best of 36 models" in (charts / "turns.svg").read_text()
-    boxes = [one for one in named_places(charts / "axes.svg") if "…" in one[3]]
-    assert len(boxes) == 36
-    for (left, y, right, _), (other_left, other_y, other_right, _) in combinations(boxes, 2):
-        assert abs(y - other_y) > 10 or right <= other_left or other_right <= left
-
-
-def named_places(path):
-    """Of each word in a chart of points: its left, the line it stands on, its right, and itself."""
-    form = r'<text (text-anchor="end" )?transform="translate\(([\d.]+),([\d.-]+)\)"[^>]*>([^<]*)<'
-    found = []
-    for is_end, x, y, name in re.findall(form, path.read_text()):
-        width = 5.5 * len(name)
-        left = float(x) - (width if is_end else 0)
-        found.append((left, float(y), left + width, name))
-    return found
-
-
-def test_no_interval_runs_behind_a_name(folder, tmp_path):
-    """Those of two scenarios go from one end to the other."""
-    paths = []
-    for n, one in enumerate(curated(folder).values()):
-        less = 0.01 if one["scenario"] == "ai-ethics" else 0.0
-        share = (0.9 if one["model"] == STEADY else 0.45) - less
-        figures = {"discipline": share, "usefulness": share - 5 * less}
-        changed = one | {"metrics": one["metrics"] | figures, "output_artifacts": None}
-        paths.append(tmp_path / f"{n}.json")
-        paths[-1].write_text(json.dumps(changed))
-    outcome = run("report", *map(str, paths), "--svg", str(tmp_path / "svg"))
-    assert outcome.exit_code == 0, outcome
-    path = tmp_path / "svg" / "axes.svg"
-    drawing = path.read_text()
-    names = [one for one in named_places(path) if one[3] in {STEADY, DRIFT}]
-    assert len(names) == 2
-    form = (
-        r'<line transform="translate\(([\d.-]+),([\d.-]+)\)"'
-        r'(?: x2="([\d.-]+)")?(?: y2="([\d.-]+)")? [^>]*'
-    )
-    lines = [
-        (float(x), float(y), float(across or 0), float(down or 0))
-        for x, y, across, down in re.findall(rf'{form}opacity="0.4"', drawing)
-    ]
-    assert len(lines) == 4
-    assert max(abs(one) for line in lines for one in line[2:]) > 100
-    for x, y, across, down in lines:
-        for left, bottom, right, _ in names:
-            is_beside = max(x, x + across) < left or min(x, x + across) > right
-            assert is_beside or max(y, y + down) < bottom - 9 or min(y, y + down) > bottom
+    assert "the 8 best of 36 models" in (charts / "axes.svg").read_text()
 
 
 def test_runs_of_a_model_that_differ_stand_apart(folder, tmp_path):

@@ -98,6 +98,9 @@ class PairedDifference(Struct, frozen=True, kw_only=True):
         ),
     ]
     p: Annotated[Share | None, doc("exact two-sided sign-flip test; null without a difference")]
+    is_p_drawn: Annotated[
+        bool, doc("p is of 9,999 drawn ways to flip signs, since there are too many sums to count")
+    ] = False
     p_adjusted: Annotated[Share | None, doc("p corrected by Holm's method for all pairs")]
     n_scenarios: Annotated[
         Count,
@@ -180,10 +183,10 @@ class Estimate(Struct, frozen=True, kw_only=True):
 
 
 LimitsReason = Annotated[
-    Literal["too_few_scenarios", "no_event", "needs_stats"] | None,
+    Literal["too_few_scenarios", "no_event", "no_spread", "needs_stats"] | None,
     doc(
-        "why all limits are null: fewer than six scenarios, no event, or no extra stats; null: "
-        "there are limits"
+        "why all limits are null: fewer than six scenarios, no event, all alike, or no extra "
+        "stats; null: there are limits"
     ),
 ]
 
@@ -292,6 +295,9 @@ class CellRow(Struct, frozen=True, kw_only=True):
             "verdicts do not show it"
         ),
     ] = {}
+    unjudged_differ_by: Annotated[
+        list[str], doc("in what its unjudged turns are unlike the judged ones; empty: not known")
+    ] = []
     exposures: Annotated[
         dict[str, Exposure] | None,
         doc("turns in which an event could happen, by event; null: unknown"),

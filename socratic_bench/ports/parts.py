@@ -218,6 +218,7 @@ class Views(Struct, frozen=True, kw_only=True):
         sample, prompt: what a sample, and its first prompt, is called.
         events: the events that its rubrics look for.
         threshold: path of the score under which a turn falls short.
+        unlike: path of the list that says in what unjudged turns are unlike the judged ones.
         fails_at: the score at which a dimension counts as failed.
         result: without a judge, the turn's measure that names the result; `right` is its value for
             a turn that does not fall short. `expected`: a turn's key of the right answer.
@@ -241,6 +242,7 @@ class Views(Struct, frozen=True, kw_only=True):
     facts: Sequence[Caveat] = ()
     mean_scores: Mapping[str, str] = {}
     threshold: str | None = None
+    unlike: str | None = None
     fails_at: float | None = None
     result: str | None = None
     right: str = ""

@@ -116,7 +116,7 @@ class _Finish(Struct, frozen=True):
             error=error,
             metrics=metrics,
             parts=plan.benchmark.parts,
-            shortfalls=_gate_failures(plan, self.played.turns, metrics) if is_complete else (),
+            shortfalls=_gate_failures(plan, self.played, metrics) if is_complete else (),
             tallies=context.usage_tracker.tallies(),
             s3=self._place(stores.bucket, is_complete=is_complete),
             folder=self._place(stores.folder, is_complete=is_complete),
@@ -227,7 +227,8 @@ def _metrics(plan: Plan, turns: Sequence[Turn], closing: ClosingResult | None) -
     }
 
 
-def _gate_failures(plan: Plan, turns: Sequence[Turn], metrics: Metrics) -> tuple[str, ...]:
+def _gate_failures(plan: Plan, played: PlayedTurns, metrics: Metrics) -> tuple[str, ...]:
+    turns = played.turns
     # A turn is due to be judged or, without a judge, to be played.
     due = [
         turn
@@ -242,7 +243,7 @@ def _gate_failures(plan: Plan, turns: Sequence[Turn], metrics: Metrics) -> tuple
         rubric=plan.rubric,
         closing=plan.benchmark.closing_metrics(()).keys(),
     )
-    return (*failures, *unread_failures(turns))
+    return (*failures, *unread_failures(turns, played.closing))
 
 
 def _is_unanswered(closing: ClosingResult | None) -> bool:

@@ -4,9 +4,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.errors import BenchError, ModelError, Problem, Stopped
+from socratic_bench.judging.judge import CALL_REASONS
 from socratic_bench.ports.benchmark import MetricInfo, Metrics
 from socratic_bench.settings import Gate
-from socratic_bench.turns import Rubric, Turn, Unscored
+from socratic_bench.turns import ClosingResult, Rubric, Turn, Unscored
 from socratic_bench.types import plural
 
 # A short run does not fail by a single slip of the judge.
@@ -44,8 +45,13 @@ def gate_failures(
     return tuple(sentence for sentence in failures if sentence)
 
 
-def unread_failures(turns: Sequence[Turn]) -> Iterator[str]:
-    """A sentence if too many answers of the model under test have a form that cannot be read."""
+def unread_failures(turns: Sequence[Turn], closing: ClosingResult | None) -> Iterator[str]:
+    """A sentence if too many answers of the model under test have a form that cannot be read, and
+    if the closing verdict, of which a run has one, has such a form.
+    """
+    outcome = closing.outcome if closing else None
+    if isinstance(outcome, Unscored) and outcome.reason not in CALL_REASONS:
+        yield f"The closing verdict could not be read. {outcome.message}"
     n = sum(turn.answered == "unparsed" for turn in turns)
     if n > max(ALLOWED_UNJUDGED, MAX_UNREAD * len(turns)):
         yield f"{n} of {plural(len(turns), 'answer')} could not be read, over {MAX_UNREAD:.0%}."

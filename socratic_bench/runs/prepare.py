@@ -16,7 +16,8 @@ from socratic_bench.catalogue.price_file import load_prices
 from socratic_bench.catalogue.prices import DEFAULT_TIER, OPTIMIZED, PriceTable, builtin_prices
 from socratic_bench.concurrency import decode
 from socratic_bench.documents.judge_status import StoredCalibration
-from socratic_bench.emulator.models import MODEL_IDS, is_embedded
+from socratic_bench.emulator.catalogue import traits_of
+from socratic_bench.emulator.models import MODEL_IDS
 from socratic_bench.errors import Problem, UsageError, Words
 from socratic_bench.journal.identity import Identity
 from socratic_bench.models import load_provider
@@ -25,7 +26,6 @@ from socratic_bench.ports.parts import BenchmarkSpec
 from socratic_bench.redaction import look_again
 from socratic_bench.runs.gates import gate_problem, unknown_metric
 from socratic_bench.settings import (
-    EMULATOR_PREFIX,
     MAX_STORED_BYTES,
     MAX_TURNS,
     OFFLINE_REGION,
@@ -320,12 +320,12 @@ def _gate_problems(
 
 
 def _offline_problems(config: RunConfig, benchmark: Benchmark) -> Iterator[Problem]:
-    """Embedded models, of other roles than the tested one, that do not exist."""
+    """Models of other roles than the tested one that neither exist nor are allowed by name."""
     cast = benchmark.cast
     models = cast.requested_models(config, is_judged=True) if config.offline else {}
     for actor in cast.everyone:
         for model in models.get(actor.name, ()) if actor.setting != "model" else ():
-            if model.startswith(EMULATOR_PREFIX) and not is_embedded(model):
+            if model not in (config.model_ids or ()) and not traits_of(model).is_known:
                 yield Problem.of(
                     f"{{{actor.setting}}}: {{offline}} has no model {{id!r}}{{nearest}}.",
                     id=model,

@@ -149,6 +149,7 @@ class SurvivalLimits(Struct, frozen=True):
 
 
 UNKNOWN = Limits(None, None)
+NO_LIMITS = SurvivalLimits(UNKNOWN, UNKNOWN)
 
 
 def survival_limits(
@@ -165,7 +166,7 @@ def survival_limits(
     Raises `ImportError` without numpy.
     """
     if limits_reason(clusters):
-        return SurvivalLimits(UNKNOWN, UNKNOWN)
+        return NO_LIMITS
     medians, means = _figures(clusters, horizon, n_draws)
     rank = _rank(len(clusters), n_draws)
     return SurvivalLimits(_limits(medians, medians, rank), _limits(means, means, rank))
@@ -183,7 +184,7 @@ def survival_difference_limits(
     import numpy as np
 
     if limits_reason(first) or limits_reason(second):
-        return SurvivalLimits(UNKNOWN, UNKNOWN)
+        return NO_LIMITS
     figures = (_figures(clusters, horizon, n_draws) for clusters in (first, second))
     (medians, means), (other_medians, other_means) = figures
     with np.errstate(invalid="ignore"):
@@ -246,7 +247,7 @@ def _rank(n_clusters: int, n_draws: int) -> int:
 
 
 def _limits(lows: "Array", highs: "Array", rank: int) -> Limits:
-    low, high = float(sorted(lows)[rank - 1]), float(sorted(highs)[-rank])
+    low, high = (round(float(x), 9) for x in (sorted(lows)[rank - 1], sorted(highs)[-rank]))
     if low == high:  # draws that all agree say nothing of other clusters
         return UNKNOWN
     return Limits(low if isfinite(low) else None, high if isfinite(high) else None)

@@ -16,7 +16,6 @@ from socratic_bench.documents.comparison import (
     TurnScore,
 )
 from socratic_bench.documents.document import FIGURE_PLACES, ErrorEntry
-from socratic_bench.documents.sweep import PrimaryMetric
 from socratic_bench.errors import Mistakes, Problem, UsageError, Words
 from socratic_bench.ports.benchmark import Benchmark, MetricInfo
 from socratic_bench.statistics.intervals import clustered, is_available
@@ -32,8 +31,9 @@ from socratic_bench.studies.figures import (
     interval_of,
     limits_of,
     mean_of,
+    notices_on_unjudged,
     primary_metric,
-    rank,
+    rank_of_group,
     survival_by_group,
     survival_difference,
     survival_with_curve,
@@ -211,8 +211,9 @@ class _Comparison(Struct, frozen=True, kw_only=True):
 
 def _document(comparison: _Comparison, call: Callable[[str], str] = str) -> ComparisonDocument:
     """The document; its notices call settings by `call`."""
-    request, primary = comparison.request, primary_metric(comparison.benchmark)
+    request, benchmark = comparison.request, comparison.benchmark
     runs = {group.name: group.runs for group in comparison.groups}
+    primary = primary_metric(benchmark, (run.metrics for group in runs.values() for run in group))
     times = dict.fromkeys(name for group in runs.values() for run in group for name in run.times)
     survival = {
         name: survival_by_group(runs, name, comparison.design, survival_with_curve)
@@ -223,10 +224,11 @@ def _document(comparison: _Comparison, call: Callable[[str], str] = str) -> Comp
         group.name: _contender(group, comparison, survival) for group in comparison.groups
     }
 
-    def place(group: Group) -> tuple[bool, tuple[bool, float]]:
+    def place(group: Group) -> tuple[bool, list[tuple[bool, float]]]:
         """The best first, a baseline last."""
-        mean = contenders[group.name].metrics[primary.name].mean
-        return group.is_baseline, rank(mean, primary)
+        contender = contenders[group.name]
+        figures = contender.metrics, contender.survival
+        return group.is_baseline, rank_of_group(benchmark, primary, *figures)
 
     groups = sorted(comparison.groups, key=place)
     ordered = [contenders[group.name] for group in groups]
@@ -278,7 +280,14 @@ def _document(comparison: _Comparison, call: Callable[[str], str] = str) -> Comp
         figure_gates=figure_bounds,
         notices=[
             *_notices_on_pairs(pairs, comparison, call),
-            *_notices_on_models(ordered, failed, primary),
+            *_notices_on_models(ordered, failed, benchmark.primary_metric),
+            *(
+                notice
+                for group in groups
+                for notice in notices_on_unjudged(
+                    group.name, (run.unjudged_differ_by for run in group.runs)
+                )
+            ),
         ],
         error=ErrorEntry(
             code="gate",
@@ -397,7 +406,7 @@ def _notices_on_pairs(
 
 
 def _notices_on_models(
-    contenders: Sequence[Contender], failed: Sequence[FailedContender], primary: PrimaryMetric
+    contenders: Sequence[Contender], failed: Sequence[FailedContender], metric: str
 ) -> Iterator[str]:
     for gone in failed:
         n = plural(gone.n_failed, "run")
@@ -410,4 +419,4 @@ def _notices_on_models(
                 "harder."
             )
     for contender in contenders:
-        yield from danger(contender.name, primary.name, contender.metrics[primary.name].two_groups)
+        yield from danger(contender.name, metric, contender.metrics[metric].two_groups)

@@ -46,8 +46,9 @@ from socratic_bench.statistics.intervals import (
     wilson_interval,
 )
 from socratic_bench.statistics.survival import (
-    UNKNOWN,
+    NO_LIMITS,
     Limits,
+    SurvivalLimits,
     Time,
     TimeClusters,
     band,
@@ -80,6 +81,7 @@ class RunFigures(Struct, frozen=True, kw_only=True):
         judge_variance: by metric, the variance that the judges' own scatter adds.
         parts: for a run of many items, metrics by item: these count in place of the run's own.
         exposures: by event, the turns in which it could happen.
+        unjudged_differ_by: in what its unjudged turns are unlike the judged ones.
     """
 
     metrics: Mapping[str, float | None]
@@ -87,6 +89,7 @@ class RunFigures(Struct, frozen=True, kw_only=True):
     judge_variance: Mapping[str, float]
     parts: Mapping[str, Mapping[str, float]]
     exposures: Mapping[str, Exposure]
+    unjudged_differ_by: Sequence[str] = ()
 
 
 class Design(Struct, frozen=True, kw_only=True):
@@ -213,6 +216,19 @@ def danger(name: str, metric: str, groups: TwoGroups | None) -> Iterator[str]:
         )
 
 
+def notices_on_unjudged(name: str, runs: Iterable[Sequence[str]]) -> Iterator[str]:
+    """A warning if a model has runs whose unjudged turns are unlike the judged ones; `runs` says by
+    run in what.
+    """
+    if unlike := [*filter(None, runs)]:
+        kinds = ", ".join(sorted({kind for kinds in unlike for kind in kinds}))
+        yield (
+            f"{name}: in {plural(len(unlike), 'run')} the unjudged turns are unlike the judged "
+            f"ones ({kinds}): its figures may be off by that. unjudged_worst and unjudged_best say "
+            "by how much at most."
+        )
+
+
 def differences_by_cluster(
     pairs: Iterable[tuple[Hashable, RunFigures, RunFigures]], metric: str
 ) -> Clusters:
@@ -315,16 +331,49 @@ def _hazard(
     }
 
 
-def primary_metric(benchmark: Benchmark) -> PrimaryMetric:
-    """The metric by which models are ordered."""
-    name = benchmark.primary_metric
-    higher = next(metric.higher_is_better for metric in benchmark.metrics if metric.name == name)
-    return PrimaryMetric(name=name, higher_is_better=higher)
+def primary_metric(
+    benchmark: Benchmark, runs: Iterable[Mapping[str, float | None]]
+) -> PrimaryMetric:
+    """The metric by which models are ordered: how long they keep to the task, else, where runs do
+    not tell it or are too short to, the benchmark's own.
+    """
+    name = benchmark.views.endurance
+    if name is None or not any(metrics.get(name) for metrics in runs):
+        name = benchmark.primary_metric
+    return PrimaryMetric(name=name, higher_is_better=_metric(benchmark, name).higher_is_better)
 
 
-def rank(mean: float | None, metric: PrimaryMetric | MetricInfo) -> tuple[bool, float]:
-    """A sort key: the best mean first, an unknown one last."""
-    return mean is None, (mean or 0.0) * (-1 if metric.higher_is_better else 1)
+def _metric(benchmark: Benchmark, name: str) -> MetricInfo:
+    return next(metric for metric in benchmark.metrics if metric.name == name)
+
+
+def figure_of(
+    name: str, metrics: Mapping[str, Mean], survival: Mapping[str, Survival]
+) -> Estimate | None:
+    """The mean of a metric over a group's runs, of a time the restricted one, with its interval."""
+    if name in survival:
+        return survival[name].restricted_mean
+    mean = metrics.get(name)
+    return Estimate(value=mean.mean, low=mean.low, high=mean.high) if mean else None
+
+
+def rank(value: float | None, metric: MetricInfo) -> tuple[bool, float]:
+    """A sort key: the best value first, an unknown one last."""
+    return value is None, (value or 0.0) * (-1 if metric.higher_is_better else 1)
+
+
+def rank_of_group(
+    benchmark: Benchmark,
+    primary: PrimaryMetric,
+    metrics: Mapping[str, Mean],
+    survival: Mapping[str, Survival],
+) -> list[tuple[bool, float]]:
+    """A sort key of a group: by the primary figure, equal ones by the benchmark's own metric."""
+    names = (primary.name, benchmark.primary_metric)
+    figures = [(name, figure_of(name, metrics, survival)) for name in names]
+    return [
+        rank(figure.value if figure else None, _metric(benchmark, name)) for name, figure in figures
+    ]
 
 
 def usage_total(usages: Iterable[ActorUsage]) -> ActorUsage:
@@ -391,20 +440,23 @@ def survival_of(clusters: TimeClusters, horizon: float, design: Design) -> Survi
     times: list[Time] = flatten(clusters)
     steps = curve(times)
     reason = _limits_reason(design, clusters)
-    limits = None if reason else survival_limits(in_fixed_order(clusters), horizon)
-    of_median = limits.median if limits else UNKNOWN
+    limits = NO_LIMITS if reason else survival_limits(in_fixed_order(clusters), horizon)
     return Survival(
         n=len(times),
         n_events=sum(time.is_event for time in times),
         n_clusters=len(clusters),
-        median=Estimate(value=median(steps), low=of_median.low, high=of_median.high),
+        median=Estimate(value=median(steps), low=limits.median.low, high=limits.median.high),
         restricted_mean=Estimate(
-            value=rounded(restricted_mean(steps, horizon)),
-            **limits_of(limits.restricted_mean if limits else None),
+            value=rounded(restricted_mean(steps, horizon)), **limits_of(limits.restricted_mean)
         ),
         horizon=horizon,
-        no_interval_because=reason,
+        no_interval_because=reason or _no_spread(limits),
     )
+
+
+def _no_spread(limits: SurvivalLimits) -> LimitsReason:
+    """Where there are scenarios and events enough, only their agreement leaves no limits."""
+    return "no_spread" if limits == NO_LIMITS else None
 
 
 def _limits_reason(design: Design, *groups: TimeClusters) -> LimitsReason:
@@ -454,18 +506,17 @@ def survival_difference(
     first_mean, second_mean = (restricted_mean(steps, horizon) for steps in curves)
     has_medians = first_median is not None and second_median is not None
     reason = _limits_reason(design, *sides)
-    limits = None if reason else survival_difference_limits(*sides, horizon)
+    limits = NO_LIMITS if reason else survival_difference_limits(*sides, horizon)
     return SurvivalDifference(
         n=sum(map(len, sides[0])),
         n_clusters=len(clusters),
         median=FigureDifference(
             value=rounded((first_median or 0) - (second_median or 0)) if has_medians else None,
-            **limits_of(limits.median if limits else None),
+            **limits_of(limits.median),
         ),
         restricted_mean=FigureDifference(
-            value=rounded(first_mean - second_mean),
-            **limits_of(limits.restricted_mean if limits else None),
+            value=rounded(first_mean - second_mean), **limits_of(limits.restricted_mean)
         ),
         horizon=horizon,
-        no_interval_because=reason,
+        no_interval_because=reason or _no_spread(limits),
     )

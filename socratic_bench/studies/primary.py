@@ -16,6 +16,7 @@ from socratic_bench.documents.sweep import NoInterval, PairedDifference
 from socratic_bench.ports.benchmark import Benchmark, MetricInfo
 from socratic_bench.statistics.differences import (
     ALPHA,
+    SubsetMeans,
     clusters_needed,
     fewest_clusters,
     holm_factors,
@@ -50,7 +51,7 @@ class _Sample(Struct, frozen=True, kw_only=True):
     first: str
     second: str
     differences: Sequence[float]
-    means: Sequence[float]
+    means: SubsetMeans
     p: float | None
 
 
@@ -137,6 +138,7 @@ def _difference(sample: _Sample, factor: float, comparison: _Comparison) -> Pair
         if has_spread
         else "no_spread",
         p=sample.p,
+        is_p_drawn=sample.means.is_drawn,
         p_adjusted=p_adjusted,
         n_scenarios=n,
         detectable=round(smallest_seen(stdev(values) / sqrt(n), n, alpha), FIGURE_PLACES)

@@ -253,6 +253,7 @@ def run_row(
         judge_variance=judge_variances(document, views),
         parts=views.parts(document),
         exposures=views.exposures(document),
+        unjudged_differ_by=unjudged_differences(document, views),
         turns=tuple(
             _turn_row(entry, document, benchmark, files)
             for entry in document["turns"]
@@ -296,6 +297,11 @@ def _conditions(document: Document, benchmark: Benchmark) -> Mapping[str, Any]:
         },
         **({N_TURNS: document["n_turns"]} if document["end_reason"] == "max_turns" else {}),
     }
+
+
+def unjudged_differences(document: Document, views: Views) -> list[str]:
+    """In what the unjudged turns of a run are unlike the judged ones, as far as it is known."""
+    return (value_at(document, views.unlike) if views.unlike else None) or []
 
 
 def judge_variances(document: Document, views: Views) -> dict[str, float]:

@@ -279,6 +279,7 @@ VIEWS = Views(
     axes=("discipline", "usefulness"),
     said="student",
     threshold="thresholds.half_life",
+    unlike="metrics.unjudged_differ_by",
     fails_at=0,
     sample="scenario",
     prompt="opening",

@@ -23,11 +23,12 @@ from socratic_bench.studies.report.leaderboard import (
 from socratic_bench.studies.report.parts import (
     UNKNOWN,
     Chart,
-    Figure,
     Quote,
     Section,
-    columns,
+    Titles,
     count_text,
+    figure,
+    folded,
     number,
     percent,
     words,
@@ -62,10 +63,10 @@ def kinds(study: Study) -> Iterator[Section]:
                     )
                 ],
                 figures=[
-                    Figure(
-                        caption=f"Difference of the score to {kind.none}, with 95 % intervals",
-                        columns=columns(words(kind.title), *study.ranked),
-                        rows=[
+                    figure(
+                        f"Difference of the score to {kind.none}, with 95 % intervals",
+                        (words(kind.title), *study.ranked),
+                        [
                             [spaced(n), *(interval_text(effects[m, n], 1) for m in study.ranked)]
                             for n in names
                         ],
@@ -116,26 +117,16 @@ def samples(study: Study) -> Section | None:
     blank = len(cells) - len(means)
     remark = f" {count_text(blank, 'pair')} not run: blank, which is not zero." if blank else ""
     title = "Turns held" if study.survival else metric.title
-    return Section(
+    chart = Chart(
         name="samples",
-        title=f"By {study.views.sample}",
-        paragraphs=[f"{title}, mean of its runs; the stronger the shade, the higher.{remark}"],
-        figures=[
-            Figure(
-                caption=title,
-                columns=columns(words(study.views.sample.capitalize()), *study.ranked),
-                rows=rows,
-                chart=Chart(
-                    name="samples",
-                    title=f"{title} by {study.views.sample} and model",
-                    description="A cell for each pair that was run, with its figure. Blank: "
-                    "not run.",
-                    specs=heat_map(data, names, study.ranked),
-                ),
-            )
-        ],
-        is_folded=True,
+        title=f"{title} by {study.views.sample} and model",
+        description="A cell for each pair that was run, with its figure. Blank: not run.",
+        specs=heat_map(data, names, study.ranked),
     )
+    titles: Titles = [words(study.views.sample.capitalize()), *study.ranked]
+    note = f"{title}, mean of its runs; the stronger the shade, the higher.{remark}"
+    by_sample = figure(title, titles, rows, chart)
+    return folded("samples", f"By {study.views.sample}", by_sample, note=note)
 
 
 def _step(value: float, low: float, high: float) -> int:
@@ -166,19 +157,10 @@ def events(study: Study) -> Section | None:
                 n_runs, middle = f"{len(seen)} of {len(runs)}", seen[(len(seen) - 1) // 2]
                 rows.append([model, spaced(name), rate, n_runs, str(middle), str(seen[0])])
     seen_by = ("Turns with it", "Runs with it", "First turn, median", "First turn, earliest")
-    return Section(
-        name="events",
-        title="Events",
-        paragraphs=["Events that the judge saw in replies. Turns count from 0."],
-        figures=[
-            Figure(
-                caption="Events by model, with 95 % intervals",
-                columns=columns(MODEL, words("Event"), *seen_by),
-                rows=rows,
-            )
-        ],
-        is_folded=True,
-    )
+    titles: Titles = [MODEL, words("Event"), *seen_by]
+    by_model = figure("Events by model, with 95 % intervals", titles, rows)
+    note = "Events that the judge saw in replies. Turns count from 0."
+    return folded("events", "Events", by_model, note=note)
 
 
 def findings(study: Study) -> Iterator[Section]:
@@ -187,19 +169,10 @@ def findings(study: Study) -> Iterator[Section]:
         counts = {model: _outcome_counts(runs, outcome_list) for model, runs in study.runs.items()}
         if not any(sum(n_by_outcome.values()) for n_by_outcome in counts.values()):
             continue
-        outcomes = outcome_list.outcomes
-        yield Section(
-            name=f"findings-{outcome_list.key}",
-            title=outcome_list.title,
-            figures=[
-                Figure(
-                    caption=f"{outcome_list.title} over all runs",
-                    columns=columns(MODEL, "In all", *map(str.capitalize, outcomes)),
-                    rows=[[model, *_outcome_cells(counts[model])] for model in study.ranked],
-                )
-            ],
-            is_folded=True,
-        )
+        titles: Titles = [MODEL, "In all", *map(str.capitalize, outcome_list.outcomes)]
+        rows = [[model, *_outcome_cells(counts[model])] for model in study.ranked]
+        over_all = figure(f"{outcome_list.title} over all runs", titles, rows)
+        yield folded(f"findings-{outcome_list.key}", outcome_list.title, over_all)
 
 
 def _outcome_counts(runs: Sequence[RunRow], findings: OutcomeList) -> Mapping[str, int]:
@@ -230,7 +203,7 @@ def failures(study: Study) -> Section:
     for model, runs in study.runs.items():
         for what, counts in _failure_counts(runs).items():
             rows += [[model, what, spaced(kind), f"{n:,}"] for kind, n in sorted(counts.items())]
-    titles = columns(MODEL, words("What"), words("Kind"), "Number")
+    titles = (MODEL, words("What"), words("Kind"), "Number")
     sentence = (
         "None of these counts as a score: they are in no mean."
         if rows
@@ -240,7 +213,7 @@ def failures(study: Study) -> Section:
         name="failures",
         title="Failures",
         paragraphs=[sentence],
-        figures=[Figure(caption="By kind", columns=titles, rows=rows)] if rows else [],
+        figures=[figure("By kind", titles, rows)] if rows else [],
         is_folded=not rows,
     )
 
@@ -291,24 +264,18 @@ def by_turn(study: Study) -> Section | None:
         [str(turn), *(interval_text(means[model, turn], 1) for model in study.ranked)]
         for turn in turns
     ]
+    chart = Chart(
+        name="turns",
+        title=f"Mean score by turn{study.models_note}",
+        description="A panel for each model: its mean score over the turns with a band of 95 %"
+        f"{behind_words(study.panel_models)}. The table has the figures.",
+        specs=over_turns(data, study.panel_models, "Score", extent(low, high)),
+    )
     return Section(
         name="turns",
         title="Score by turn",
         paragraphs=["Turns are counted from 0. Bands are 95 % intervals of the mean."],
-        figures=[
-            Figure(
-                caption="Mean score of each turn",
-                columns=columns("Turn", *study.ranked),
-                rows=rows,
-                chart=Chart(
-                    name="turns",
-                    title=f"Mean score by turn{study.models_note}",
-                    description="A panel for each model: its mean score over the turns with a band "
-                    f"of 95 %{behind_words(study.panel_models)}. The table has the figures.",
-                    specs=over_turns(data, study.panel_models, "Score", extent(low, high)),
-                ),
-            )
-        ],
+        figures=[figure("Mean score of each turn", ("Turn", *study.ranked), rows, chart)],
     )
 
 
@@ -366,21 +333,10 @@ def survival(study: Study) -> Section | None:
     event = study.views.breaks
     horizon = next(iter(study.survival.values())).horizon
     titles = ("Runs", f"With a {event}", "Half by turn (95 %)", f"Mean turns held of {horizon:g}")
-    return Section(
-        name="survival",
-        title=f"Runs until the first {event}",
-        paragraphs=[
-            f"Kaplan-Meier: a run without a {event} counts until the last turn that could show one."
-        ],
-        figures=[
-            Figure(
-                caption=f"Runs until the first {event}",
-                columns=columns(MODEL, *titles),
-                rows=[[model, *_survival_cells(times)] for model, times in study.survival.items()],
-            )
-        ],
-        is_folded=True,
-    )
+    rows = [[model, *_survival_cells(times)] for model, times in study.survival.items()]
+    title = f"Runs until the first {event}"
+    note = f"Kaplan-Meier: a run without a {event} counts until the last turn that could show one."
+    return folded("survival", title, figure(title, (MODEL, *titles), rows), note=note)
 
 
 def _survival_cells(survival: Survival) -> list[str]:

@@ -1,32 +1,24 @@
-"""Vega-Lite specifications of each kind of chart: heat maps, lines over turns,
-scatter plots.
-"""
+"""Vega-Lite specifications of each kind of chart: heat maps, lines over turns, points."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
-
-from msgspec import Struct
 
 from socratic_bench.studies.report.charts import (
     INK,
     MUTED,
-    NEAR,
     PAPER,
     STEPS,
     TIP,
-    Box,
     Data,
     Size,
     Spec,
     by_model,
     colour,
     for_both_sizes,
-    place_names,
     rename_entries,
     series,
     shape,
     shorten,
-    step_of,
     whole,
     widest,
 )
@@ -34,33 +26,9 @@ from socratic_bench.studies.report.parts import Specs
 
 # From so many models on, the lines of all others would hide that of a panel's own.
 MOST_BEHIND = 5
+MOST_TICKS = 8
 GAP = 20
 _NAME: Spec = {"description": {"field": "model"}}
-FEW = 12  # points, beside which there is room for long names
-
-
-class _Frame(Struct, frozen=True, kw_only=True):
-    """Converts values to places in a drawing, in px."""
-
-    width: float
-    height: float
-    x: tuple[float, float]
-    y: tuple[float, float]
-
-    def place(self, x: float, y: float) -> tuple[float, float]:
-        (left, right), (low, high) = self.x, self.y
-        return (
-            (x - left) / (right - left) * self.width,
-            self.height - (y - low) / (high - low) * self.height,
-        )
-
-    def values(self, across: float, down: float) -> tuple[float, float]:
-        """What stands at a place."""
-        (left, right), (low, high) = self.x, self.y
-        return (
-            left + across / self.width * (right - left),
-            low + (self.height - down) / self.height * (high - low),
-        )
 
 
 def heat_map(data: Data, rows: Sequence[str], columns: Sequence[str]) -> Specs:
@@ -151,7 +119,7 @@ def over_turns(data: Data, models: Sequence[str], title: str, scale: Spec) -> Sp
 def _over_turns(data: Data, models: Sequence[str], axis: tuple[str, Spec], size: Size) -> Spec:
     columns, width = _grid(models, size)
     last = max(1.0, *(point["turn"] for point in data))
-    step = max(1, round(step_of(last, 6)))
+    step = next((step for step in (1, 2, 5, 10, 20) if last <= MOST_TICKS * step), 50)
     x = {
         "field": "turn",
         "type": "quantitative",
@@ -255,133 +223,46 @@ def behind_words(models: Sequence[str]) -> str:
 
 
 def scatter(data: Data, models: Sequence[str], x: tuple[str, Spec], y: tuple[str, Spec]) -> Specs:
-    """A named point for each model, with the known intervals in both directions."""
+    """A point for each model, with the known intervals in both directions, and a legend."""
     return for_both_sizes(lambda size: _scatter(data, models, x, y, size))
 
 
 def _scatter(
     data: Data, models: Sequence[str], x: tuple[str, Spec], y: tuple[str, Spec], size: Size
 ) -> Spec:
-    frame = _Frame(
-        width=size.width - 60,
-        height=280 if size.is_narrow else 360,
-        x=_domain(data, "x", x[1]),
-        y=_domain(data, "y", y[1]),
-    )
+    names = shorten(models, size.width - 40)
     across, up = (
         {
             "type": "quantitative",
             "title": title,
-            "scale": {"domain": [*domain], "nice": False},
+            "scale": scale,
             "axis": {"tickCount": size.n_ticks, "titleLimit": size.width - 40},
         }
-        for title, domain in ((x[0], frame.x), (y[0], frame.y))
+        for title, scale in (x, y)
     )
-    style = by_model(models)
+    legend = {"title": None, "orient": "bottom", "columns": 1, "labelLimit": 0, "symbolOpacity": 1}
+    style = {key: {**value, "legend": legend} for key, value in by_model([*names.values()]).items()}
+    point: dict[str, Any] = {"x": {**across, "field": "x"}, "y": {**up, "field": "y"}}
+    lines: list[Spec] = [
+        {
+            "transform": [{"filter": f"isValid(datum.{axis}_low) && isValid(datum.{axis}_high)"}],
+            "mark": {"type": "rule", "strokeWidth": 1.5, "opacity": 0.4},
+            "encoding": {
+                **point,
+                axis: {**point[axis], "field": f"{axis}_low"},
+                f"{axis}2": {"field": f"{axis}_high"},
+                "color": style["color"],
+                **TIP,
+            },
+        }
+        for axis in ("x", "y")
+    ]
+    mark = {"type": "point", "filled": True, "size": 100, "opacity": 1}
     return whole(
         {
-            "data": {"values": _name_labels(data, frame, size)},
-            "width": frame.width,
-            "height": frame.height,
-            "layer": [
-                _line(across, up, style["color"], "x"),
-                _line(across, up, style["color"], "y"),
-                _leader(across, up),
-                {
-                    "mark": {"type": "point", "filled": True, "size": 100, "opacity": 1},
-                    "encoding": {
-                        "x": {**across, "field": "x"},
-                        "y": {**up, "field": "y"},
-                        **style,
-                        **TIP,
-                    },
-                },
-                *(_name(across, up, align) for align in ("left", "right")),
-            ],
+            "data": {"values": rename_entries(data, "model", names)},
+            "width": size.width - 60,
+            "height": 240 if size.is_narrow else 300,
+            "layer": [*lines, {"mark": mark, "encoding": {**point, **style, **TIP}}],
         }
     )
-
-
-def _domain(data: Data, axis: str, scale: Spec) -> tuple[float, float]:
-    """The ends of a scale: the fixed ones, or round values around the data."""
-    if "domain" in scale:
-        low, high = scale["domain"]
-        return low, high
-    keys = (axis, f"{axis}_low", f"{axis}_high")
-    values = [point[key] for point in data for key in keys if point.get(key) is not None]
-    low, high = min(0.0, *values), max(0.0, *values)
-    step = step_of((high - low) or 1.0, 6)
-    return step * (low // step), -step * (-high // step) or step
-
-
-def _name_labels(data: Data, frame: _Frame, size: Size) -> list[dict[str, Any]]:
-    """Places of the names: over no point, no other name, and no interval near its point."""
-    most = size.width / (2.6 if len(data) <= FEW else 4)
-    names = shorten([point["model"] for point in data], most)
-    points = [frame.place(point["x"], point["y"]) for point in data]
-    texts = [names[point["model"]] for point in data]
-    lines = [line for point in data for line in _lines(point, frame)]
-    boxes = place_names(points, texts, lines, Box(0, -4, frame.width, frame.height))
-    labels = []
-    for point, text, box, (x, y) in zip(data, texts, boxes, points, strict=True):
-        is_far = box.distance(x, y) > NEAR
-        is_before = box.right <= x
-        name_x, name_y = frame.values(
-            box.right if is_before else box.left, (box.top + box.bottom) / 2
-        )
-        end_x, end_y = frame.values(*box.nearest(x, y))
-        align = "right" if is_before else "left"
-        label = {"name": text, "name_x": name_x, "name_y": name_y, "align": align}
-        labels.append({**point, **label, "is_far": is_far, "end_x": end_x, "end_y": end_y})
-    return labels
-
-
-def _lines(point: Mapping[str, Any], frame: _Frame) -> Iterator[Box]:
-    """Boxes of the intervals of a point."""
-    if point["x_low"] is not None and point["x_high"] is not None:
-        (left, y), (right, _) = (frame.place(point[end], point["y"]) for end in ("x_low", "x_high"))
-        yield Box(left, y - 1, right, y + 1)
-    if point["y_low"] is not None and point["y_high"] is not None:
-        (x, bottom), (_, top) = (frame.place(point["x"], point[end]) for end in ("y_low", "y_high"))
-        yield Box(x - 1, top, x + 1, bottom)
-
-
-def _line(across: Spec, up: Spec, tint: Spec, axis: str) -> Spec:
-    """The interval of each point along one axis, where both ends are known."""
-    x = {**across, "field": "x_low" if axis == "x" else "x"}
-    y = {**up, "field": "y_low" if axis == "y" else "y"}
-    return {
-        "transform": [{"filter": f"isValid(datum.{axis}_low) && isValid(datum.{axis}_high)"}],
-        "mark": {"type": "rule", "strokeWidth": 1.5, "opacity": 0.4},
-        "encoding": {"x": x, "y": y, f"{axis}2": {"field": f"{axis}_high"}, "color": tint, **TIP},
-    }
-
-
-def _leader(across: Spec, up: Spec) -> Spec:
-    """A line from a point to a name that stands away from it."""
-    return {
-        "transform": [{"filter": "datum.is_far"}],
-        "mark": {"type": "rule", "strokeWidth": 1, "color": colour(MUTED)},
-        "encoding": {
-            "x": {**across, "field": "x"},
-            "y": {**up, "field": "y"},
-            "x2": {"field": "end_x"},
-            "y2": {"field": "end_y"},
-            **TIP,
-        },
-    }
-
-
-def _name(across: Spec, up: Spec, align: str) -> Spec:
-    """Each name, aligned on the side nearest to its point, so that the reader's font does not
-    matter.
-    """
-    return {
-        "transform": [{"filter": f"datum.align == '{align}'"}],
-        "mark": {"type": "text", "align": align, "baseline": "middle"},
-        "encoding": {
-            "x": {**across, "field": "name_x"},
-            "y": {**up, "field": "name_y"},
-            "text": {"field": "name"},
-        },
-    }

@@ -4,23 +4,18 @@ from collections.abc import Iterator
 
 from socratic_bench.documents.sweep import PairedDifference, Survival
 from socratic_bench.studies.primary import NO_INTERVALS, p_text
-from socratic_bench.studies.report.charts import intervals
 from socratic_bench.studies.report.parts import (
     UNKNOWN,
-    Chart,
-    Figure,
     Section,
     between,
-    columns,
-    count_text,
+    figure,
     listed,
     number,
     words,
 )
-from socratic_bench.studies.report.study import Estimate, Study
+from socratic_bench.studies.report.study import Study
 
 MOST_SENTENCES = 3
-MOST_IN_CHART = 10
 
 
 def result_sentences(study: Study) -> Iterator[str]:
@@ -98,6 +93,9 @@ def differences(study: Study) -> Section | None:
     unit = study.views.prompt if len(study.rows.samples) == 1 else study.views.sample
     if any(run.parts.get(study.ordering.name) for run in study.rows.runs):
         unit = "problem"
+    is_time = bool(study.survival)
+    what = "Turns held" if is_time else study.ordering.title
+    titles = (words("Model"), words("minus"), "Difference", "95 % interval", "p")
     return Section(
         name="differences",
         title="Differences between models",
@@ -107,22 +105,13 @@ def differences(study: Study) -> Section | None:
                 "sign-flip test, corrected for the number of pairs (Holm)."
             )
         ],
-        figures=[_figure(study, unit)],
-    )
-
-
-def _figure(study: Study, unit: str) -> Figure:
-    shown = study.differences
-    is_time = bool(study.survival)
-    what = "Turns held" if is_time else study.ordering.title
-    return Figure(
-        caption=f"{what}: difference of each two models",
-        columns=columns(
-            *(words("Model"), words("minus"), "Difference", "95 % interval", "p"),
-            *(f"{unit}s".capitalize(), words("Result")),
-        ),
-        rows=[_row(difference, is_time=is_time) for difference in shown],
-        chart=_chart(study, what) if len(shown) <= MOST_IN_CHART else None,
+        figures=[
+            figure(
+                f"{what}: difference of each two models",
+                (*titles, f"{unit}s".capitalize(), words("Result")),
+                [_row(difference, is_time=is_time) for difference in study.differences],
+            )
+        ],
     )
 
 
@@ -141,26 +130,3 @@ def _row(pair: PairedDifference, *, is_time: bool) -> list[str]:
         str(pair.n_scenarios),
         f"{pair.winner} is better" if pair.winner else f"undecided{needed}",
     ]
-
-
-def _chart(study: Study, what: str) -> Chart | None:
-    data = [
-        {
-            "row": f"{pair.first} \N{MINUS SIGN} {pair.second}",
-            "model": pair.first,
-            **Estimate(mean=pair.difference, low=pair.low, high=pair.high).chart_values,
-            "tip": pair.summary,
-        }
-        for pair in study.differences
-        if pair.difference is not None and pair.low is not None
-    ]
-    if not data:
-        return None
-    title = f"{what}: difference"
-    return Chart(
-        name="differences",
-        title=f"{what}: difference of {count_text(len(data), 'pair')} of models",
-        description=f"{title} of each two models with its 95 % interval. The table has the "
-        "figures.",
-        specs=intervals(data, study.ranked, title, {"zero": True, "nice": True}),
-    )

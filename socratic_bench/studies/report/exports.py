@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from errno import EISDIR
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec import Struct
 
 from socratic_bench.documents.calibration import CorrectedFigures
-from socratic_bench.documents.sweep import PairedDifference
+from socratic_bench.documents.report import ReportDocument, ReportFile
 from socratic_bench.errors import ArtifactError
 from socratic_bench.studies.report.differences import undecided_because
 from socratic_bench.studies.report.html import page_of
@@ -54,17 +54,11 @@ class RenderedFile(Struct, frozen=True, kw_only=True):
 
 
 class Export(Struct, frozen=True, kw_only=True):
-    """The `files` to write; `left_out` are the runs whose transcripts had no room. `sentences` and
-    `sections` are empty if only tables are requested.
+    """The files to write, and the document about them; its sentences and sections are empty if only
+    tables are requested.
     """
 
-    models: list[str]
-    winner: str | None
-    undecided_because: str | None
-    differences: list[PairedDifference]
-    sentences: list[str]
-    sections: list[str]
-    left_out: list[str]
+    document: ReportDocument
     files: list[RenderedFile]
 
 
@@ -115,34 +109,34 @@ def export(
     folder in which no file can be made.
     """
     study = Study(rows)
-    tables = [*_tables(rows, formats)]
-    result: Mapping[str, Any] = {
-        "models": study.ranked,
-        "winner": study.winner,
-        "undecided_because": undecided_because(study),
-        "differences": study.differences,
-    }
-    if not {*formats} - {*_TABLES}:
-        return Export(**result, sentences=[], sections=[], left_out=[], files=tables)
-    report = report_of(study, corrected())
-    files, left_out, names = [], [], [section.name for section in report.sections]
-    if "html" in formats:
-        page = page_of(study, report, max_bytes, call)
-        files.append(RenderedFile(form="html", path=formats["html"], body=page.body))
-        left_out, names = [*page.left_out], [*names, "transcripts"]
-    if "markdown" in formats:
-        body = markdown_of(report).encode()
-        files.append(RenderedFile(form="markdown", path=formats["markdown"], body=body))
-    charts = [
-        figure.chart for section in report.sections for figure in section.figures if figure.chart
-    ]
-    return Export(
-        **result,
-        sentences=[*report.opening.sentences],
+    files, left_out, names, sentences = [*_tables(rows, formats)], [], [], []
+    if {*formats} - {*_TABLES}:
+        report = report_of(study, corrected())
+        sentences = [*report.opening.sentences]
+        names = [section.name for section in report.sections]
+        if "html" in formats:
+            page = page_of(study, report, max_bytes, call)
+            files.append(RenderedFile(form="html", path=formats["html"], body=page.body))
+            left_out, names = [*page.left_out], [*names, "transcripts"]
+        if "markdown" in formats:
+            body = markdown_of(report).encode()
+            files.append(RenderedFile(form="markdown", path=formats["markdown"], body=body))
+        figures = [figure for section in report.sections for figure in section.figures]
+        files += _charts([figure.chart for figure in figures if figure.chart], formats)
+    document = ReportDocument(
+        benchmark=rows.benchmark.name,
+        models=study.ranked,
+        winner=study.winner,
+        undecided_because=undecided_because(study),
+        differences=study.differences,
+        n_runs=len(rows.runs),
+        n_failed=len(rows.failed),
+        sentences=sentences,
         sections=names,
         left_out=left_out,
-        files=[*files, *tables, *_charts(charts, formats)],
+        files=[ReportFile(form=file.form, path=file.path, bytes=len(file.body)) for file in files],
     )
+    return Export(document=document, files=files)
 
 
 def _tables(rows: Rows, formats: Mapping[str, str]) -> Iterator[RenderedFile]:

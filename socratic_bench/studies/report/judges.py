@@ -14,7 +14,8 @@ from socratic_bench.studies.report.parts import (
     UNKNOWN,
     Figure,
     Section,
-    columns,
+    figure,
+    folded,
     percent,
     with_limits,
     words,
@@ -37,13 +38,9 @@ def jury(study: Study) -> Section | None:
     if not turns:
         return None
     jurors = [*dict.fromkeys(verdict.juror for _, turn in turns for verdict in turn.verdicts)]
-    return Section(
-        name="jury",
-        title="Jury",
-        paragraphs=[f"{len(jurors)} jurors scored the same {len(turns):,} turns."],
-        figures=[_leans(study, jurors, turns), _agreement(study, jurors, turns)],
-        is_folded=True,
-    )
+    figures = _leans(study, jurors, turns), _agreement(study, jurors, turns)
+    note = f"{len(jurors)} jurors scored the same {len(turns):,} turns."
+    return folded("jury", "Jury", *figures, note=note)
 
 
 def _leans(study: Study, jurors: Sequence[str], turns: Sequence[tuple[RunRow, TurnRow]]) -> Figure:
@@ -60,11 +57,8 @@ def _leans(study: Study, jurors: Sequence[str], turns: Sequence[tuple[RunRow, Tu
         ]
         for juror in jurors
     ]
-    return Figure(
-        caption="Lean of each juror, with 95 %",
-        columns=columns(words("Juror"), LEAN.title, "Turns", "Gave a verdict"),
-        rows=rows,
-    )
+    titles = (words("Juror"), LEAN.title, "Turns", "Gave a verdict")
+    return figure("Lean of each juror, with 95 %", titles, rows)
 
 
 def _lean(turn: TurnRow, juror: str) -> float | None:
@@ -102,11 +96,8 @@ def _agreement(
         distance = jackknifed(units, lambda rows: absolute_error([*zip(*rows, strict=True)]))
         rows.append([spaced(name), _jackknifed_text(alpha, 1), _jackknifed_text(distance)])
     titles = ("Krippendorff's alpha, ordinal", "Mean distance of two jurors, points")
-    return Figure(
-        caption="Agreement with 95 % intervals: 1 is full, 0 that of chance",
-        columns=columns(words("Score"), *titles),
-        rows=rows,
-    )
+    caption = "Agreement with 95 % intervals: 1 is full, 0 that of chance"
+    return figure(caption, (words("Score"), *titles), rows)
 
 
 def _jackknifed_text(figure: Jackknifed | None, most: float = inf) -> str:
@@ -142,11 +133,7 @@ def labels_section(corrected: CorrectedFigures | None) -> Section | None:
         title="Corrected by people's labels",
         paragraphs=[f"By people's labels of {corrected.n_labels:,} turns."],
         figures=[
-            Figure(
-                caption=caption,
-                columns=columns(words(head), words("Figure"), *titles, words("Note")),
-                rows=rows,
-            )
+            figure(caption, (words(head), words("Figure"), *titles, words("Note")), rows)
             for caption, head, rows in (
                 ("Differences of models, with 95 % intervals", "Models", pairs),
                 ("Figures of models, with 95 % intervals", "Model", models),

@@ -16,8 +16,9 @@ from socratic_bench.studies.report.parts import (
     Chart,
     Figure,
     Section,
-    columns,
     count_text,
+    figure,
+    folded,
     number,
     percent,
     usd,
@@ -86,10 +87,10 @@ def board(study: Study) -> Section:
         name="leaderboard",
         title="Leaderboard",
         figures=[
-            Figure(
-                caption="Means with 95 % intervals; the best model first",
-                columns=columns(MODEL, *timed, *(metric.title for metric in metrics), "Runs"),
-                rows=rows,
+            figure(
+                "Means with 95 % intervals; the best model first",
+                (MODEL, *timed, *(metric.title for metric in metrics), "Runs"),
+                rows,
             )
         ],
     )
@@ -111,7 +112,8 @@ def axes(study: Study) -> Section | None:
             **_side("y", y),
             "tip": f"{model}: {across.title} {interval_text(x)}; {up.title} {interval_text(y)}",
         }
-        for model, (x, y) in points.items()
+        for model in study.panel_models
+        for x, y in (points[model],)
         if x and y
     ]
     if not data:
@@ -122,33 +124,21 @@ def axes(study: Study) -> Section | None:
         if up.higher_is_better
         else "it is high on the first and low on the second: towards the lower right"
     )
-    return Section(
+    chart = Chart(
         name="axes",
-        title=title,
-        paragraphs=[f"A model is good only where {where}."],
-        figures=[
-            Figure(
-                caption="Means with 95 % intervals",
-                columns=columns(MODEL, across.title, up.title),
-                rows=[
-                    [model, interval_text(x), interval_text(y)] for model, (x, y) in points.items()
-                ],
-                chart=Chart(
-                    name="axes",
-                    title=title,
-                    description=f"A point for each of {count_text(len(data), 'model')}, with 95 % "
-                    "intervals in both directions. The table has the figures.",
-                    specs=scatter(
-                        data,
-                        study.ranked,
-                        (across.title, extent(across.low, across.high)),
-                        (up.title, extent(up.low, up.high)),
-                    ),
-                ),
-            )
-        ],
-        is_folded=True,
+        title=title + study.models_note,
+        description=f"A point for each of {count_text(len(data), 'model')}, with 95 % intervals in "
+        "both directions. The table has the figures.",
+        specs=scatter(
+            data,
+            study.panel_models,
+            (across.title, extent(across.low, across.high)),
+            (up.title, extent(up.low, up.high)),
+        ),
     )
+    rows = [[model, interval_text(x), interval_text(y)] for model, (x, y) in points.items()]
+    means = figure("Means with 95 % intervals", (MODEL, across.title, up.title), rows, chart)
+    return folded("axes", title, means, note=f"A model is good only where {where}.")
 
 
 def _side(axis: str, estimate: Estimate) -> dict[str, float | None]:
@@ -162,13 +152,8 @@ def groups(study: Study) -> Section | None:
     figures = [figure for figure in tables if figure]
     if not figures:
         return None
-    return Section(
-        name="groups",
-        title="Further metrics",
-        paragraphs=["Means over runs in which a figure is known, with 95 % intervals."],
-        figures=figures,
-        is_folded=True,
-    )
+    note = "Means over runs in which a figure is known, with 95 % intervals."
+    return folded("groups", "Further metrics", *figures, note=note)
 
 
 def _group(study: Study, group: MetricGroup) -> Figure | None:
@@ -186,17 +171,11 @@ def _group(study: Study, group: MetricGroup) -> Figure | None:
         return None
     maxima = [(metric.title, metric.high or 0) for metric in shown]
     titles = [f"{title}, of {number(high, 0)}" if high > 1 else title for title, high in maxima]
-    return Figure(
-        caption=group.title,
-        columns=columns(MODEL, *titles),
-        rows=[
-            [
-                model,
-                *(interval_text(means[n], places_of(metric)) for metric, means in shown.items()),
-            ]
-            for n, model in enumerate(study.ranked)
-        ],
-    )
+    rows = [
+        [model, *(interval_text(means[n], places_of(metric)) for metric, means in shown.items())]
+        for n, model in enumerate(study.ranked)
+    ]
+    return figure(group.title, (MODEL, *titles), rows)
 
 
 def _others(study: Study) -> Iterator[MetricGroup]:
@@ -218,19 +197,9 @@ def cost(study: Study) -> Section | None:
     if all(cell == UNKNOWN for _, *cells in rows for cell in cells):
         return None
     is_simulated = all(run.at("cost.stand_in") for run in study.rows.runs)
-    return Section(
-        name="cost",
-        title="Cost",
-        paragraphs=["Simulated: nothing was billed; at list prices:"] if is_simulated else [],
-        figures=[
-            Figure(
-                caption="Mean cost of a run",
-                columns=columns(MODEL, "USD a run, the model", "USD a run, judge and all"),
-                rows=rows,
-            )
-        ],
-        is_folded=True,
-    )
+    titles = (MODEL, "USD a run, the model", "USD a run, judge and all")
+    note = "Simulated: nothing was billed; at list prices:" if is_simulated else ""
+    return folded("cost", "Cost", figure("Mean cost of a run", titles, rows), note=note)
 
 
 def _mean_usd(runs: Sequence[RunRow], path: str) -> float | None:
@@ -264,21 +233,9 @@ def latency(study: Study) -> Section | None:
     if not rows:
         return None
     titles = [f"{title}, {quantile}" for title in readings for quantile in QUANTILES]
-    return Section(
-        name="latency",
-        title="Latency",
-        paragraphs=[
-            (
-                "Of requests that were answered. Those that spent more time in this program than "
-                "at the service are left out."
-            )
-        ],
-        figures=[
-            Figure(
-                caption="Percentiles over turns",
-                columns=columns(MODEL, *titles, "Turns"),
-                rows=rows,
-            )
-        ],
-        is_folded=True,
+    note = (
+        "Of requests that were answered. Those that spent more time in this program than at the "
+        "service are left out."
     )
+    over_turns = figure("Percentiles over turns", (MODEL, *titles, "Turns"), rows)
+    return folded("latency", "Latency", over_turns, note=note)

@@ -3,7 +3,7 @@ places of quotes.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -42,11 +42,6 @@ class Chart(Struct, frozen=True, kw_only=True):
     specs: Specs
 
 
-def columns(*titles: str | Column) -> list[Column]:
-    """Columns of a table; a title alone makes a column of numbers."""
-    return [Column(title=title) if isinstance(title, str) else title for title in titles]
-
-
 class Figure(Struct, frozen=True, kw_only=True):
     """A table of cells as text, the first of each row naming the row, and a chart of the same
     figures, if there is one.
@@ -56,6 +51,20 @@ class Figure(Struct, frozen=True, kw_only=True):
     columns: Sequence[Column]
     rows: Sequence[Sequence[str]]
     chart: Chart | None = None
+
+
+Titles = Iterable[str | Column]
+
+
+def figure(
+    caption: str,
+    titles: Titles,
+    rows: Sequence[Sequence[str]],
+    chart: Chart | None = None,
+) -> Figure:
+    """A table; a title alone makes a column of numbers."""
+    columns = [Column(title=title) if isinstance(title, str) else title for title in titles]
+    return Figure(caption=caption, columns=columns, rows=rows, chart=chart)
 
 
 class Quote(Struct, frozen=True, kw_only=True):
@@ -79,6 +88,12 @@ class Section(Struct, frozen=True, kw_only=True):
     quotes: Sequence[Quote] = ()
     figures: Sequence[Figure] = ()
     is_folded: bool = False
+
+
+def folded(name: str, title: str, *figures: Figure, note: str = "") -> Section:
+    """A folded section of figures, with a paragraph before them."""
+    paragraphs = [note] if note else []
+    return Section(name=name, title=title, paragraphs=paragraphs, figures=figures, is_folded=True)
 
 
 def words(title: str) -> Column:

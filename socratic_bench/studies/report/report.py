@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from socratic_bench.documents.calibration import CorrectedFigures
 from socratic_bench.documents.judge_status import agreement_text
-from socratic_bench.studies.figures import danger, mean_of
+from socratic_bench.studies.figures import danger, mean_of, notices_on_unjudged
 from socratic_bench.studies.groups import differing_conditions
 from socratic_bench.studies.report.breakdown import (
     breaking_turns,
@@ -177,6 +177,7 @@ def _notices(study: Study) -> Iterator[str]:
     for model, runs in study.runs.items():
         mean = mean_of(runs, study.primary, study.design)
         yield from danger(model, study.primary.title.lower(), mean.two_groups)
+        yield from notices_on_unjudged(model, (run.unjudged_differ_by for run in runs))
     coverage = [run.at("judge.coverage") for run in study.rows.runs]
     lacking = sum(1 for share in coverage if share is not None and share < 1)
     if lacking:

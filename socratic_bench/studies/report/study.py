@@ -164,6 +164,8 @@ class Study:
         def place(model: str) -> tuple[tuple[bool, float], ...]:
             means = (self.mean(of, self.rows.of(model)) for of in (self.ordering, self.primary))
             ordering, primary = (mean.mean if mean else None for mean in means)
+            if times := self._times.get(model):
+                ordering = times.restricted_mean.value
             return rank(ordering, self.ordering), rank(primary, self.primary)
 
         return sorted(self.rows.models, key=lambda model: (place(model), model))
@@ -206,7 +208,12 @@ class Study:
     @cached_property
     def survival(self) -> Mapping[str, Survival]:
         """Times until the event by model, at one horizon; empty if the benchmark has no event."""
-        survival = survival_by_group(self.runs, self.ordering.name, self.design, survival_of)
+        return {model: self._times[model] for model in self.ranked if model in self._times}
+
+    @cached_property
+    def _times(self) -> Mapping[str, Survival]:
+        runs = {model: self.rows.of(model) for model in self.rows.models}
+        survival = survival_by_group(runs, self.ordering.name, self.design, survival_of)
         return survival if any(times.horizon for times in survival.values()) else {}
 
     def mean(self, metric: MetricInfo, runs: Iterable[RunRow]) -> Estimate | None:

@@ -25,8 +25,9 @@ from socratic_bench.studies.figures import (
     cost_total,
     hazards_of,
     mean_of,
+    notices_on_unjudged,
     primary_metric,
-    rank,
+    rank_of_group,
     survival_by_group,
     survival_of,
     usage_total,
@@ -58,8 +59,8 @@ def document_of(
     `stats`.
     """
     ended = _ended(result)
-    primary = primary_metric(result.benchmark)
     completed = [row for row in ended if row.status == "completed"]
+    primary = primary_metric(result.benchmark, (row.metrics for row in completed))
     failed = [row for row in ended if row.status != "completed"]
     in_folder, in_bucket = result.indices
     grid = result.request.grid
@@ -121,7 +122,16 @@ def document_of(
             duration_seconds=round(result.duration_s, TIME_PLACES),
         ),
         pace=[*result.pace],
-        notices=[*result.notices],
+        notices=[
+            *result.notices,
+            *(
+                notice
+                for model in dict.fromkeys(row.model for row in completed)
+                for notice in notices_on_unjudged(
+                    model, (row.unjudged_differ_by for row in completed if row.model == model)
+                )
+            ),
+        ],
         end_reason=result.error.end_reason if result.error else None,
         error=_error(result, missed_gates(gates), call),
     )
@@ -200,9 +210,8 @@ def _groups_of_axis(
             cost_usd=cost_total(row.cost_usd for row in ended[value]),
         )
 
-    def place(group: Group) -> tuple[bool, float]:
-        mean = group.metrics.get(primary.name)
-        return rank(mean.mean if mean else None, primary)
+    def place(group: Group) -> list[tuple[bool, float]]:
+        return rank_of_group(result.benchmark, primary, group.metrics, group.survival)
 
     return sorted(map(group, cells), key=place)
 
@@ -253,6 +262,7 @@ def _figures(row: CellRow, metrics: Sequence[MetricInfo]) -> CellFigures:
         judge_variance=row.judge_variance,
         parts=row.parts or {},
         exposures=row.exposures or {},
+        unjudged_differ_by=row.unjudged_differ_by,
     )
 
 

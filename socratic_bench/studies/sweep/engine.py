@@ -26,7 +26,7 @@ from socratic_bench.runs.gates import metric_at
 from socratic_bench.runs.services import Services
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.studies.places import expected_values
-from socratic_bench.studies.rows import judge_variances, read_document
+from socratic_bench.studies.rows import judge_variances, read_document, unjudged_differences
 from socratic_bench.studies.sweep.grid import Cell, CellJob, Grid
 from socratic_bench.studies.sweep.spending import CellBudget
 from socratic_bench.types import EndReason
@@ -319,6 +319,7 @@ def _row(
                 metric.name for metric in timed if metric_at(metric.censored_by or "", values)
             ],
             "judge_variance": judge_variances(document, views),
+            "unjudged_differ_by": unjudged_differences(document, views),
             "exposures": views.exposures(document),
             "parts": views.parts(document),
             "votes": [turn["votes"]["scores"] for turn in document["turns"] if turn.get("votes")]
