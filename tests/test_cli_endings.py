@@ -135,7 +135,8 @@ def test_one_unjudged_turn_is_always_allowed_two_are_not(n_broken, exit_code):
 
     with FakeBedrock({CLAUDE: tutor, JUDGE: judge}) as served:
         env = account(served.url, CLAUDE, RUNNER_JUDGE_MODEL=JUDGE)
-        outcome = run("--model", CLAUDE, "--prompt", OPENING, "--turns", "3", env=env)
+        words = ("--model", CLAUDE, "--prompt", "I wonder about trains.", "--turns", "3")
+        outcome = run(*words, env=env)
     judge = outcome.document["judge"]
 
     assert outcome.exit_code == exit_code

@@ -323,7 +323,8 @@ class TestGettingNone:
         result = game.play(MALFORMED[kind], MALFORMED[kind])
 
         reason = {"no tool": "unreadable_verdict", "cut": "cut_off"}.get(kind, "invalid_verdict")
-        assert_open(game, result, reason)
+        assert_open(game, result, reason, exit_code=5)
+        assert result.shortfalls[0].startswith("The closing verdict could not be read. The judge's")
         assert game.file["raw_reply"]
         assert len(game.asked) == 2
 
@@ -433,11 +434,11 @@ class TestGettingNone:
         assert short.shortfalls == ("insights_reached is 0.3333, which is 0.1667 under 0.5.",)
 
 
-def assert_open(game: Game, result: RunResult, reason: str) -> None:
+def assert_open(game: Game, result: RunResult, reason: str, exit_code: int = 0) -> None:
     """The run is complete, all its turns are judged, and why it has no insights is said."""
     document = result.document
     metrics = document["metrics"]
-    assert (result.status, result.exit_code) == ("completed", 0)
+    assert (result.status, result.exit_code) == ("completed", exit_code)
     assert (document["insights"], document["insights_unjudged_reason"]) == (None, reason)
     assert (metrics["insights_reached"], metrics["insights_told"]) == (None, None)
     assert (document["judge"]["coverage"], document["judge"]["unjudged_reasons"]) == (1.0, {})

@@ -28,7 +28,7 @@ from socratic_bench.turns import (
 from socratic_bench.types import CLOSING, JUDGE, CallKey, Completion, Message, Request
 
 # Failures that leave only this turn unjudged. Any other failure would hit every other turn, too.
-CALL_REASONS = ("context_window", "unavailable", "budget")
+_TURN_REASONS = ("context_window", "unavailable", "budget")
 # Four insights and a lapse in many turns, each with its quotation.
 MAX_TOKENS = 4096
 _REPAIR = "with all that is asked for."
@@ -74,7 +74,7 @@ class Judge(Struct, frozen=True, kw_only=True):
         try:
             answer = ask(self.model, request, key, partial(self._read, judge_input), calls)
         except (ModelError, Stopped) as error:
-            if error.end_reason not in CALL_REASONS:
+            if error.end_reason not in _TURN_REASONS:
                 raise
             return self._result_of(unanswered(error, calls), calls)
         if isinstance(answer, Unreadable):

@@ -24,6 +24,10 @@ STOPS: Mapping[str, str] = {
     "max_tokens": "cut_off",
     **dict.fromkeys(MALFORMED_STOPS, "malformed_output"),
 }
+# Why an answer holds no verdict.
+UNREAD = {*STOPS.values(), "empty_verdict", "unreadable_verdict", "invalid_verdict"} - {
+    "context_window"
+}
 MAX_REPLY_CHARS = 200_000
 MAX_REASON_CHARS = 4_000
 MAX_DEPTH = 32

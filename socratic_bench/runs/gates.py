@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.errors import BenchError, ModelError, Problem, Stopped
-from socratic_bench.judging.judge import CALL_REASONS
+from socratic_bench.judging.verdict import UNREAD
 from socratic_bench.ports.benchmark import MetricInfo, Metrics
 from socratic_bench.settings import Gate
 from socratic_bench.turns import ClosingResult, Rubric, Turn, Unscored
@@ -50,7 +50,7 @@ def unread_failures(turns: Sequence[Turn], closing: ClosingResult | None) -> Ite
     if the closing verdict, of which a run has one, has such a form.
     """
     outcome = closing.outcome if closing else None
-    if isinstance(outcome, Unscored) and outcome.reason not in CALL_REASONS:
+    if isinstance(outcome, Unscored) and outcome.reason in UNREAD:
         yield f"The closing verdict could not be read. {outcome.message}"
     n = sum(turn.answered == "unparsed" for turn in turns)
     if n > max(ALLOWED_UNJUDGED, MAX_UNREAD * len(turns)):

@@ -213,7 +213,6 @@ def _document(comparison: _Comparison, call: Callable[[str], str] = str) -> Comp
     """The document; its notices call settings by `call`."""
     request, benchmark = comparison.request, comparison.benchmark
     runs = {group.name: group.runs for group in comparison.groups}
-    primary = primary_metric(benchmark, (run.metrics for group in runs.values() for run in group))
     times = dict.fromkeys(name for group in runs.values() for run in group for name in run.times)
     survival = {
         name: survival_by_group(runs, name, comparison.design, survival_with_curve)
@@ -223,6 +222,7 @@ def _document(comparison: _Comparison, call: Callable[[str], str] = str) -> Comp
     contenders = {
         group.name: _contender(group, comparison, survival) for group in comparison.groups
     }
+    primary = primary_metric(benchmark, (contender.survival for contender in contenders.values()))
 
     def place(group: Group) -> tuple[bool, list[tuple[bool, float]]]:
         """The best first, a baseline last."""

@@ -332,13 +332,13 @@ def _hazard(
 
 
 def primary_metric(
-    benchmark: Benchmark, runs: Iterable[Mapping[str, float | None]]
+    benchmark: Benchmark, survivals: Iterable[Mapping[str, Survival]]
 ) -> PrimaryMetric:
-    """The metric by which models are ordered: how long they keep to the task, else, where runs do
-    not tell it or are too short to, the benchmark's own.
+    """The metric by which groups are ordered: how long models keep to the task, else, where no
+    group's times tell it or runs are too short to, the benchmark's own.
     """
     name = benchmark.views.endurance
-    if name is None or not any(metrics.get(name) for metrics in runs):
+    if name is None or not any(times[name].horizon for times in survivals if name in times):
         name = benchmark.primary_metric
     return PrimaryMetric(name=name, higher_is_better=_metric(benchmark, name).higher_is_better)
 

@@ -12,7 +12,6 @@ from socratic_bench.documents.sweep import (
     FigureGate,
     Group,
     PairedDifference,
-    PrimaryMetric,
     SweepDocument,
 )
 from socratic_bench.documents.turn import Agreement
@@ -60,15 +59,15 @@ def document_of(
     """
     ended = _ended(result)
     completed = [row for row in ended if row.status == "completed"]
-    primary = primary_metric(result.benchmark, (row.metrics for row in completed))
     failed = [row for row in ended if row.status != "completed"]
     in_folder, in_bucket = result.indices
     grid = result.request.grid
     design = design_of(grid, has_limits=has_intervals)
     groups = {
-        name: _groups_of_axis(name, result, design, primary)
+        name: _groups_of_axis(name, result, design)
         for name in dict.fromkeys((MODEL, *(axis.name for axis in grid.axes)))
     }
+    primary = primary_metric(result.benchmark, (group.survival for group in groups[MODEL]))
     gates = [
         gate
         for group in groups[MODEL]
@@ -163,9 +162,7 @@ def design_of(grid: Grid, *, has_limits: bool) -> Design:
     )
 
 
-def _groups_of_axis(
-    axis: str, result: SweepResult, design: Design, primary: PrimaryMetric
-) -> list[Group]:
+def _groups_of_axis(axis: str, result: SweepResult, design: Design) -> list[Group]:
     """The groups of an axis, in the order of the primary metric."""
     cells: dict[Json, list[Cell]] = {}
     for cell in result.cells:
@@ -210,10 +207,13 @@ def _groups_of_axis(
             cost_usd=cost_total(row.cost_usd for row in ended[value]),
         )
 
+    unordered = [*map(group, cells)]
+    primary = primary_metric(result.benchmark, (group.survival for group in unordered))
+
     def place(group: Group) -> list[tuple[bool, float]]:
         return rank_of_group(result.benchmark, primary, group.metrics, group.survival)
 
-    return sorted(map(group, cells), key=place)
+    return sorted(unordered, key=place)
 
 
 def _differences(
