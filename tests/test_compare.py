@@ -140,7 +140,7 @@ class TestDocument:
         env = without_scipy(tmp_path)
         bare = run("compare", str(folder), env=env)
         (pair,), (full,) = bare.document["pairs"], compared.document["pairs"]
-        gate = ("--baseline", str(folder), "--max-drop", "help.low=1")
+        gate = ("--baseline", str(folder), "--max-drop", "usefulness.low=1")
         refused = run("compare", "sweeps", *gate, env=env)
 
         assert bare.exit_code == 0
@@ -263,7 +263,7 @@ class TestGates:
             if doc["model"] == STEADY:
                 path = tmp_path / "curated" / "runs" / f"{run_id}.json"
                 path.write_text(json.dumps(doc))
-        drops = ("overall_score=0.01", "lapse_rate=0.01", "help.low=0.9", "recovery_rate=0.9")
+        drops = ("overall_score=0.01", "lapse_rate=0.01", "usefulness.low=0.9", "recovery_rate=0.9")
         outcome = self.gated(again, tmp_path, *drops)
         gates = {one["metric"]: one for one in outcome.document["gates"]}
         (pair,) = outcome.document["pairs"]
@@ -321,9 +321,13 @@ class TestMinima:
         assert all(f"is null ({why})" in null.stderr for why in unknown.values())
         for bounds, env, said in (
             (("fame.low=3",), None, "fame"),
-            (("help.median=3",), None, "--fail-under help.median: help is no time until an event"),
-            (("help.low",), None, "'help.low' is not METRIC=VALUE"),
-            (("help.low=.1",), bare, 'pip install ".[stats]"'),
+            (
+                ("usefulness.median=3",),
+                None,
+                "--fail-under usefulness.median: usefulness is no time until an event",
+            ),
+            (("usefulness.low",), None, "'usefulness.low' is not METRIC=VALUE"),
+            (("usefulness.low=.1",), bare, 'pip install ".[stats]"'),
         ):
             refused = self.gated(again, bounds=bounds, env=env)
             assert (refused.exit_code, said in refused.stderr) == (2, True), refused.stderr

@@ -329,7 +329,11 @@ class TestGates:
             ("overall_score.low=3", SCENARIOS[:1], ("need 2 samples", "not 1", "--scenarios")),
             ("fame.low=3", SCENARIOS, ("names no metric: 'fame'", "overall_score")),
             ("lapse_rate.median.low=3", SCENARIOS, ("no time until an event", "turns_held")),
-            ("help.low=.1", (*SCENARIOS, "--no-judge"), ("help is of judged turns", "--no-judge")),
+            (
+                "usefulness.low=.1",
+                (*SCENARIOS, "--no-judge"),
+                ("usefulness is of judged turns", "--no-judge"),
+            ),
             ("insights_reached.low=0", ("custom",), ("nothing", "insights_reached")),
         ],
     )
