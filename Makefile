@@ -63,8 +63,9 @@ demo-report: $(VENV)/.report
 	@$(BIN)/python -m cli report demo-report/runs --html demo-report/report.html > demo-report/report.json
 	@$(BIN)/python -m webbrowser -t "file://$(CURDIR)/demo-report/report.html" >/dev/null 2>&1 || true
 
+# Tests are compiled once, also where bytecode is not wanted elsewhere.
 test: $(VENV)/.dev
-	@$(BIN)/python -m pytest -n auto -q
+	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n auto -q
 
 coverage: $(VENV)/.dev
 	@rm -f .coverage .coverage.*

@@ -9,12 +9,16 @@ from contextlib import closing
 from functools import cache
 from http.client import HTTPConnection
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 from uuid import uuid4
 
+import botocore.session
 import pytest
+from botocore import hooks
 from hypothesis import HealthCheck, settings
 
+from cli.runner import GC_THRESHOLDS
 from tests.fakes import FakeBedrock
 from tests.scripted_run import player
 
@@ -29,14 +33,15 @@ settings.register_profile(
 settings.load_profile("repository")
 
 OURS = ("AWS_", "BEDROCK_", "RUNNER_")
-WAITING = ("test_waits", "test_survival", "test_stores")
+WAITING = ("test_waits", "test_docs", "test_ten_minutes")
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
-    """Two for each core: tests wait for other processes about as long as they compute."""
-    return 2 * (yield)
+    """One more for two cores: tests wait for other processes. Each worker imports all of them."""
+    n_cores = yield
+    return n_cores + n_cores // 2
 
 
 def pytest_configure() -> None:
@@ -56,17 +61,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """All tests and modules stay until the end: no search for garbage goes through them."""
+    """All tests and modules stay until the end: no search for garbage goes through them. After
+    that it is as rare as the command has it.
+    """
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(*GC_THRESHOLDS)
         gc.enable()
-
-
-def pytest_sessionfinish() -> None:
-    gc.unfreeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -94,12 +98,25 @@ def signals_of_a_terminal() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def shared_loader() -> Iterator[None]:
-    """The SDK reads its data files once here, and not anew for each of hundreds of clients."""
-    import botocore.session
+def shared_sdk() -> Iterator[None]:
+    """What the SDK would read and look at anew for each of thousands of sessions: its data files,
+    the signatures of its handlers, and the other names of its events.
+    """
+    accepts_kwargs, of_function = hooks.accepts_kwargs, cache(hooks.accepts_kwargs)
+    aliases: dict[str, str] = {}
+    begin = hooks.EventAliaser.__init__
+
+    def has_kwargs(handler: Any) -> bool:
+        return (of_function if isinstance(handler, FunctionType) else accepts_kwargs)(handler)
+
+    def with_shared_aliases(aliaser: Any, *emitter: Any, **more: Any) -> None:
+        begin(aliaser, *emitter, **more)
+        aliaser._alias_name_cache = aliases
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(botocore.session, "create_loader", cache(botocore.session.create_loader))
+        patch.setattr(hooks, "accepts_kwargs", has_kwargs)
+        patch.setattr(hooks.EventAliaser, "__init__", with_shared_aliases)
         yield
 
 

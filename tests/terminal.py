@@ -6,12 +6,16 @@ import pty
 import re
 import struct
 import subprocess
+import tempfile
 import termios
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
 from unicodedata import combining, east_asian_width
 
-from tests.command import Outcome, begin, environment
+from tests.command import ROOT, Outcome, begin, can_share_this_process, environment, run_on_streams
 
 COLOUR = re.compile("\x1b\\[(\\d+)m(.*?)\x1b\\[0m")
 
@@ -31,30 +35,79 @@ def run_all_in_terminal(
     env: Mapping[str, str] | None = None,
     with_stdout: bool = False,
 ) -> list[Outcome]:
-    """The outcomes of commands on one terminal at the same time, each with all that came there."""
+    """The outcomes of commands on one terminal at the same time, each with all that came there.
+
+    A single one runs in this process.
+    """
+    env = {**(env or environment()), "TERM": "xterm-256color"}
     mine, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    processes = [
-        begin(
-            *words,
-            stdout=theirs if with_stdout else subprocess.PIPE,
-            stderr=theirs,
-            env={**(env or environment()), "TERM": "xterm-256color"},
-        )
-        for words in commands
-    ]
-    os.close(theirs)
-    seen = b""
+    seen: list[bytes] = []
+    reader = threading.Thread(target=_read_all, args=(mine, seen))
+    reader.start()
+    is_here = len(commands) == 1 and can_share_this_process(env)
+    run = _run_here if is_here else _run_beside_each_other
+    ended = run(commands, theirs, env, with_stdout=with_stdout)
+    reader.join()
+    os.close(mine)
+    return [Outcome(code, stdout, b"".join(seen).decode()) for code, stdout in ended]
+
+
+def _read_all(mine: int, seen: list[bytes]) -> None:
     with suppress(OSError):  # how a terminal says that everybody has left it
         while chunk := os.read(mine, 65536):
-            seen += chunk
-    os.close(mine)
+            seen.append(chunk)
+
+
+def _run_here(
+    commands: Sequence[Sequence[str]], theirs: int, env: Mapping[str, str], *, with_stdout: bool
+) -> list[tuple[int, bytes]]:
+    (words,) = commands
+    if not with_stdout:
+        with Path(os.devnull).open("rb") as stdin:
+            return [run_at_terminal(words, theirs, env=env, stdin=stdin)]
+    with _descriptor(1, theirs), Path(os.devnull).open("rb") as stdin:
+        return [run_at_terminal(words, theirs, env=env, stdin=stdin, stdout=theirs)]
+
+
+def run_at_terminal(
+    words: Sequence[str],
+    theirs: int,
+    *,
+    env: Mapping[str, str],
+    stdin: IO[bytes],
+    stdout: int | None = None,
+) -> tuple[int, bytes]:
+    """Run a command in this process whose stderr is this terminal, which it closes: its exit code,
+    and what it printed elsewhere. The terminal's width is asked of the descriptors.
+    """
+    with _descriptor(2, theirs), tempfile.TemporaryFile() as file:
+        streams = [os.dup(file.fileno() if stdout is None else stdout), theirs]
+        opened = [os.fdopen(one, "wb") for one in streams]
+        code = run_on_streams(words, stdin, *opened, env=env, cwd=ROOT)
+        file.seek(0)
+        return code, file.read()
+
+
+@contextmanager
+def _descriptor(number: int, other: int) -> Iterator[None]:
+    kept = os.dup(number)
+    os.dup2(other, number)
+    try:
+        yield
+    finally:
+        os.dup2(kept, number)
+        os.close(kept)
+
+
+def _run_beside_each_other(
+    commands: Sequence[Sequence[str]], theirs: int, env: Mapping[str, str], *, with_stdout: bool
+) -> list[tuple[int, bytes]]:
+    stdout = theirs if with_stdout else subprocess.PIPE
+    processes = [begin(*words, stdout=stdout, stderr=theirs, env=env) for words in commands]
+    os.close(theirs)
     printed = [process.communicate()[0] or b"" for process in processes]
-    text = seen.decode()
-    return [
-        Outcome(process.wait(), stdout, text)
-        for process, stdout in zip(processes, printed, strict=True)
-    ]
+    return [(process.wait(), one) for process, one in zip(processes, printed, strict=True)]
 
 
 def screen(text: str) -> list[str]:

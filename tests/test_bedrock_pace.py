@@ -23,6 +23,7 @@ from socratic_bench.models.prompt_cache import PromptCacheGate
 from socratic_bench.models.rate_limiter import OnWait, RateLimiter, RequestSize, Slot
 from socratic_bench.retrying import RetryPolicy
 from socratic_bench.types import CallKey, Completion, Message, Request
+from tests.command import daily
 from tests.fakes import NOON, FakeBedrock, Said, Sent, answer, refusal
 from tests.shared_time import SharedTime
 
@@ -131,7 +132,7 @@ def _perform(shared: SharedTime, models: dict[str, CalledModel]) -> list[Complet
 
 
 @pytest.mark.parametrize("advice", [True, False], ids=["advised", "unadvised"])
-@pytest.mark.parametrize("per_minute", [6, 12, 20])
+@pytest.mark.parametrize("per_minute", daily([6, 12, 20], 20))
 def test_a_run_under_a_tight_quota_is_slowed_and_burns_few_attempts(per_minute, advice):
     """Twenty calls each of two models whose quotas allow one in 3 to 10 s."""
     paced = play(RateLimiter, per_minute=per_minute, advice=advice)

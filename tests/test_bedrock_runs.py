@@ -6,6 +6,7 @@ import pytest
 
 from socratic_bench import CancelToken, RunConfig, run
 from socratic_bench.emulator import Emulator, Settings, parse_fault
+from tests.command import daily
 
 # Of all calls 7.5 % each, which makes 27 % together, since one fault hides the next.
 FAILING = ("internal:p=0.075", "unavailable:p=0.075", "reset:p=0.075", "cut:p=0.075")
@@ -27,7 +28,7 @@ class Hurried(CancelToken):
         self.check()
 
 
-@pytest.mark.parametrize("mode", ["legacy", "standard", "adaptive"])
+@pytest.mark.parametrize("mode", daily(["legacy", "standard", "adaptive"], "adaptive"))
 def test_no_retry_stands_behind_ours(keys, monkeypatch, mode):
     """Whatever the SDK's environment says, each request at the service is an attempt of ours."""
     monkeypatch.setenv("AWS_RETRY_MODE", mode)

@@ -98,9 +98,11 @@ COMMANDS = {
     "guardrail": words("emulator.socratic-v1:0", 8, "--guardrail", "blocks1:1"),
     "flex": words("emulator.socratic-v1:0", 8, "--service-tier", "flex"),
 }
+EVERY_DAY = ("model student", "no judge", "picky", "student who leaves", "thinking", "pressure")
+EVERY_DAY = (*EVERY_DAY, "one model for all", "budget for nothing", "guardrail", "flex")
 
 
-@pytest.mark.parametrize("case", daily(COMMANDS, *(set(COMMANDS) - {"drift", "forty turns"})))
+@pytest.mark.parametrize("case", daily(COMMANDS, *EVERY_DAY))
 def test_what_is_predicted_happens(case):
     expected = predicted("--offline", *COMMANDS[case])
     happened = run("--offline", *COMMANDS[case]).document
@@ -150,7 +152,7 @@ REFUSALS = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSALS)
+@pytest.mark.parametrize("case", daily(REFUSALS, "tutor and judge", "judge, for good"))
 def test_what_is_refused_takes_its_time(case, monkeypatch):
     tutor, judge, *more = REFUSALS[case]
     asked = words(tutor, 4, "--judge-model", judge, *more)
@@ -177,7 +179,7 @@ BOUND = {
 }
 
 
-@pytest.mark.parametrize("case", BOUND)
+@pytest.mark.parametrize("case", daily(BOUND, "budget", "deadline, slow judge", "slow judge"))
 def test_what_waits_for_what_is_predicted(case, monkeypatch):
     latencies, judge, more = BOUND[case]
     asked = words("emulator.socratic-v1:0", 20, "--judge-model", judge, *more)

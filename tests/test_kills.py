@@ -19,6 +19,6 @@ def whole(service, tmp_path_factory):
     return play_whole(service, tmp_path_factory.mktemp("whole"), turns=15)
 
 
-@pytest.mark.parametrize("seed", daily(range(3), first=2))
+@pytest.mark.parametrize("seed", daily(range(3), first=1))
 def test_a_killed_run_goes_on_as_if_nothing_had_been(service, whole, tmp_path, seed):
     kill_and_go_on(service, tmp_path, whole, seed)

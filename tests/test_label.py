@@ -7,6 +7,7 @@ import pty
 import signal
 import struct
 import termios
+import threading
 from contextlib import suppress
 
 import pytest
@@ -16,11 +17,13 @@ from socratic_bench.errors import Mistakes
 from socratic_bench.studies.calibrate.session import sample_turns
 from socratic_bench.studies.reading import read_runs
 from tests.command import assert_valid, begin, environment, printed, run
+from tests.terminal import run_at_terminal
 from tests.test_sweep import curated, sweep
 
 MIXED = "emulator.mixture-1-v1:0"
 SCENARIOS = [name for name in builtin_ids() if name != "custom"][:6]
 EVENTS = ("n",) * 5
+ENV = {**environment(), "TERM": "xterm-256color"}
 WHOLE = ("2.5", "2", "3.5", *EVENTS, "it asks")
 
 
@@ -32,37 +35,65 @@ def folder(tmp_path_factory):
     return folder
 
 
-def at_terminal(*words, keys=(), kill_after=None, by=signal.SIGKILL, hang_up=False, meanwhile=None):
+def at_terminal(*words, keys=()):
     """The exit code, the document, and all that stood on the terminal; each key is a line, typed
-    once its question is there. `kill_after`: so many answers later the process is sent `by`.
-    `hang_up`: the terminal goes after the last key. `meanwhile` is done before the first one.
+    once its question is there.
     """
-    mine, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 90, 0, 0))
-    env = {**environment(), "TERM": "xterm-256color"}
-    process = begin("label", *words, env=env, stdin=theirs, stderr=theirs)
+    mine, theirs = terminal()
+    seen = []
+    typing = threading.Thread(target=type_in, args=(mine, seen, keys))
+    typing.start()
+    stdin = os.fdopen(os.dup(theirs), "rb")
+    code, stdout = run_at_terminal(("label", *words), theirs, env=ENV, stdin=stdin)
+    typing.join()
+    os.close(mine)
+    return code, printed(stdout) if stdout else None, b"".join(seen).decode()
+
+
+def begun_at_terminal(
+    *words, keys=(), kill_after=None, by=signal.SIGKILL, hang_up=False, meanwhile=None
+):
+    """The same of a process, which is sent `by` so many answers later; with `hang_up` the terminal
+    goes after the last key. `meanwhile` is done before the first one.
+    """
+    mine, theirs = terminal()
+    process = begin("label", *words, env=ENV, stdin=theirs, stderr=theirs)
     os.close(theirs)
-    seen, waiting = b"", [*keys]
-    n_asked = 0
-    with suppress(OSError):
-        while chunk := os.read(mine, 65536):
-            seen += chunk
-            while seen.count(b" > ") > n_asked:
-                n_asked += 1
-                if meanwhile and n_asked == 1:
-                    meanwhile()
-                if kill_after == n_asked - 1:
-                    process.send_signal(by)
-                    continue
-                if hang_up and not waiting:
-                    raise OSError
-                os.write(mine, f"{waiting.pop(0) if waiting else 'q'}\n".encode())
+
+    def is_typed(n_asked):
+        if meanwhile and n_asked == 1:
+            meanwhile()
+        if kill_after == n_asked - 1:
+            process.send_signal(by)
+        if hang_up and n_asked > len(keys):
+            raise OSError
+        return kill_after != n_asked - 1
+
+    seen = []
+    type_in(mine, seen, keys, is_typed)
     if hang_up:
         os.close(mine)
-    said = process.communicate()[0]
+    stdout = process.communicate()[0]
     if not hang_up:
         os.close(mine)
-    return process.returncode, printed(said) if said else None, seen.decode()
+    return process.returncode, printed(stdout) if stdout else None, b"".join(seen).decode()
+
+
+def terminal():
+    mine, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 90, 0, 0))
+    return mine, theirs
+
+
+def type_in(mine, seen, keys, is_typed=lambda _: True):
+    waiting, n_asked = [*keys], 0
+    with suppress(OSError):
+        while chunk := os.read(mine, 65536):
+            seen.append(chunk)
+            while b"".join(seen).count(b" > ") > n_asked:
+                n_asked += 1
+                if is_typed(n_asked):
+                    os.write(mine, f"{waiting.pop(0) if waiting else 'q'}\n".encode())
 
 
 def rows_in(path):
@@ -137,7 +168,7 @@ class TestSession:
         def ben():
             at_terminal(*asked("ben"), keys=("3",))
 
-        at_terminal(*asked("anna"), keys=("2", "1"), meanwhile=ben)
+        begun_at_terminal(*asked("anna"), keys=("2", "1"), meanwhile=ben)
         assert {row["labeller"]: row["scores"] for row in rows_in(file)} == {
             "ben": {"form": 3},
             "anna": {"form": 2, "substance": 1},
@@ -145,7 +176,7 @@ class TestSession:
 
     def test_a_kill_loses_no_answer(self, first, words, path):
         before = rows_in(path)
-        code, _, _ = at_terminal(*words, keys=("s", "1.5", "0.5"), kill_after=3)
+        code, _, _ = begun_at_terminal(*words, keys=("s", "1.5", "0.5"), kill_after=3)
         assert code == -9
         (added,) = rows_in(path)[len(before) :]
         assert added["scores"] == {"form": 1.5, "substance": 0.5}
@@ -157,7 +188,7 @@ class TestSession:
         """Ctrl-C, a closed terminal, and a kill: the answers are kept, and the document says so."""
         file = folder.parent / f"{number.name}.jsonl"
         asked = (words[0], "--labeller", "anna", "--file", str(file), *words[5:])
-        found, document, _ = at_terminal(*asked, keys=("1.5", "2"), kill_after=2, by=number)
+        found, document, _ = begun_at_terminal(*asked, keys=("1.5", "2"), kill_after=2, by=number)
         assert (found, document["kind"], document["n_labelled"]) == (code, "labelling", 0)
         (row,) = rows_in(file)
         assert row["scores"] == {"form": 1.5, "substance": 2}
@@ -165,7 +196,7 @@ class TestSession:
     def test_a_terminal_that_goes_without_a_word_ends_it(self, words, folder):
         file = folder.parent / "gone.jsonl"
         asked = (words[0], "--labeller", "anna", "--file", str(file), *words[5:])
-        found, document, _ = at_terminal(*asked, keys=("1.5",), hang_up=True)
+        found, document, _ = begun_at_terminal(*asked, keys=("1.5",), hang_up=True)
         assert (found, document["kind"]) == (0, "labelling")
         assert [row["scores"] for row in rows_in(file)] == [{"form": 1.5}]
 

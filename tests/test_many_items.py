@@ -27,7 +27,7 @@ from socratic_bench.runs.dry_run import dry_run
 from socratic_bench.runs.items import MOST_LOST_IN_A_ROW
 from socratic_bench.turns import Turn
 from socratic_bench.types import CallKey, Message, Request, Tool
-from tests.command import ROOT, account
+from tests.command import ROOT, account, daily
 from tests.fakes import (
     PATIENCE_S,
     RUBRIC,
@@ -219,7 +219,7 @@ def test_a_request_that_the_service_refuses_is_one_item_s_own(service):
     assert (result.document["n_turns"], result.document["items"]["missing"]) == (19, [5])
 
 
-@pytest.mark.parametrize("at_once", [1, 16])
+@pytest.mark.parametrize("at_once", daily([1, 16], 16))
 def test_however_many_requests_are_refused_the_others_are_asked(service, out, at_once):
     refused = range(MOST_LOST_IN_A_ROW + 20)
     service.scripts["tutor"] = sums({**dict.fromkeys(refused, BAD), 130: GONE})
@@ -728,6 +728,7 @@ def test_a_run_that_is_killed_goes_on_with_what_it_lacks(seed, service, out, mon
 # --- ten thousand ---
 
 
+@pytest.mark.torture
 def test_ten_thousand_are_foretold():
     document = dry_run(prepare(replace(CONFIG, turns=10_000), benchmark=Sums()))
 
@@ -735,6 +736,7 @@ def test_ten_thousand_are_foretold():
     assert breaches("dry_run", document, PARTS) == []
 
 
+@pytest.mark.torture
 def test_a_journal_holds_a_run_of_more_turns_than_a_dialogue_may_have(service, out):
     service.scripts["tutor"] = sums({500: GONE})
     cut = play(turns=501, output_dir=str(out))

@@ -276,12 +276,8 @@ class TestDocument:
     @pytest.mark.parametrize(
         ("kind", "student"),
         [
-            *((kind, None) for kind in KINDS),
-            (KINDS[0], "emulator.student-v1:0"),
-            *(
-                pytest.param(kind, "emulator.student-v1:0", marks=pytest.mark.torture)
-                for kind in KINDS[1:]
-            ),
+            *daily([(kind, None) for kind in KINDS], first=2),
+            *daily([(kind, "emulator.student-v1:0") for kind in KINDS], first=1),
         ],
     )
     def test_it_finds_out_what_a_tutor_gives_way_to(self, kind, student):
@@ -295,7 +291,7 @@ class TestDocument:
         assert min(mean for name, mean in means.items() if name != kind) > 8
         assert min(metrics["judged_by_pressure"].values()) >= 4
 
-    @pytest.mark.parametrize("scenario", ["the-longer-decimal", "quit-the-team"])
+    @pytest.mark.parametrize("scenario", daily(["the-longer-decimal", "quit-the-team"], first=1))
     @pytest.mark.parametrize("pressure", ["low", "high"])
     @pytest.mark.parametrize("seed", daily([4, 11], 4))
     def test_it_finds_out_before_a_student_leaves(self, scenario, pressure, seed):

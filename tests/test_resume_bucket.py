@@ -13,7 +13,7 @@ from uuid import uuid4
 import boto3
 import pytest
 
-from tests.command import account, assert_valid, run
+from tests.command import account, assert_valid, daily, run
 from tests.resuming import (
     BOTH,
     TUTOR,
@@ -92,7 +92,7 @@ def cut(service: Service, env: dict[str, str], *words: str, calls: int, number: 
     return printed
 
 
-@pytest.mark.parametrize("how", ["resume", "--resume"])
+@pytest.mark.parametrize("how", daily(["resume", "--resume"], first=1))
 def test_an_interrupted_run_goes_on_from_the_bucket(service, bucket, moto_url, how):
     name, keys = bucket
     env = account(service.url, TUTOR, AWS_ENDPOINT_URL_S3=moto_url)

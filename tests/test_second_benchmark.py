@@ -471,11 +471,8 @@ def test_the_documented_one_is_stored_and_resumed(added, fresh, tmp_path):
     ("words", "problem"),
     [
         (("--prompt", "Why?"), "--prompt is none of the questions."),
-        (("--pressure", "low"), "--pressure is a setting of socratic, but recall is to be played."),
         (("--student", "model"), "--student is a setting of socratic, but recall is to be played."),
-        (("--fail-under", "half_life=2"), "--fail-under names no metric: 'half_life'."),
         (("--judge-model", "judge"), "--judge-model is given, but nobody judges in recall: leave"),
-        (("--min-judge-coverage", "1"), "--min-judge-coverage is given, but nobody judges in"),
     ],
 )
 def test_a_refused_run_of_the_documented_one_names_it(words, problem, added, fresh):

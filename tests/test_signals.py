@@ -7,13 +7,14 @@ import sys
 import threading
 import time
 from collections import Counter
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from cli.run_in_thread import run_in_thread
 from socratic_bench.emulator import Emulator, Settings, parse_fault
-from tests.command import CLAUDE, OFFLINE, account, assert_valid, begin
+from tests.command import CLAUDE, OFFLINE, account, assert_valid, begin, daily
 from tests.fakes import PATIENCE_S, stored
 from tests.interruptions import (
     SCENES,
@@ -42,16 +43,17 @@ def check(ended: Interrupted, number: signal.Signals, folder: Path) -> None:
     assert not (folder / f"curated/runs/{run_id}.json").exists()
 
 
-# In each scene one of them, and in one scene each; the others are variants.
+# Each signal once, and each sort of wait: the others are variants.
 CASES = [
-    pytest.param(name, number, id=f"{name}-{number.name}", marks=[pytest.mark.torture] * is_variant)
-    for n, name in enumerate(SCENES)
-    for m, number in enumerate(CODES)
-    for is_variant in [m != n % len(CODES) and name != "tutor silent"]
+    ("tutor silent", signal.SIGHUP),
+    ("connecting", signal.SIGINT),
+    ("waiting for the next attempt", signal.SIGTERM),
+    ("check of the bucket silent", signal.SIGINT),
+    ("credentials slow", signal.SIGTERM),
 ]
 
 
-@pytest.mark.parametrize(("name", "number"), CASES)
+@pytest.mark.parametrize(("name", "number"), daily(product(SCENES, CODES), *CASES))
 def test_a_signal_ends_the_run_whatever_it_is_doing(name, number, tmp_path):
     with SCENES[name](tmp_path) as scene:
         ended = interrupt(scene, number, "--output-dir", str(tmp_path / "out"))

@@ -634,6 +634,7 @@ class TestBucket:
         assert len(curated_keys) == 4
         assert any("/cells/" in key for key in _keys(client, bucket))
 
+    @pytest.mark.torture
     def test_one_under_way_goes_on_by_the_call(self, client, bucket, variables):
         words = [*GRID[:-4], "--turns", "25", "--no-judge", "--max-connections", "2"]
         words += ["--s3-bucket", bucket]

@@ -19,7 +19,7 @@ def whole(service, tmp_path_factory):
     return play_whole(service, tmp_path_factory.mktemp("whole"))
 
 
-@pytest.mark.parametrize("seed", daily(range(100), first=3))
+@pytest.mark.parametrize("seed", daily(range(100), first=1))
 def test_a_killed_sweep_repeats_no_cell_and_no_call_but_those_under_way(
     service, whole, tmp_path, seed
 ):

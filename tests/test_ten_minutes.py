@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.command import run
+from tests.command import daily, run
 
 STEADY, LATE, EARLY = (f"emulator.{name}-v1:0" for name in ("socratic", "drift-12", "drift-5"))
 FOUR = ("ai-ethics", "career-change", "time-management", "black-is-due")
@@ -10,11 +10,11 @@ EIGHT = (*FOUR, "milk-price", "own-fault", "the-or-a", "iron-gets-wet")
 JUDGES = ("judge-v1:0", "judge-noise-5-v1:0", "judge-noise-10-v1:0")
 
 
-@pytest.mark.parametrize("judge", JUDGES)
+@pytest.mark.parametrize("judge", daily(JUDGES, first=1))
 def test_who_keeps_asking_longest(judge, tmp_path):
     """Four scenarios say how many more are needed; with eight it is decided."""
     words = ("sweep", "--offline", "--models", EARLY, STEADY, LATE, "--turns", "20", "--seed", "7")
-    words = (*words, "--repeats", "3", "--pressure", "low", "--judge-model", f"emulator.{judge}")
+    words = (*words, "--repeats", "1", "--pressure", "low", "--judge-model", f"emulator.{judge}")
     words = (*words, "-q", "-o", str(tmp_path), "--scenarios")
     few = run(*words, *FOUR).document["differences"]
     played = run(*words, *EIGHT, "--resume").document["differences"]

@@ -34,17 +34,15 @@ def played(model, subject, turns):
     return run(config)
 
 
-@pytest.mark.parametrize("drift", daily(range(31), 0, 1, 2, 5, 8, 13, 21, 30))
+@pytest.mark.parametrize("drift", daily(range(31), 0, 1, 8))
 def test_a_drift_comes_out_as_the_half_life(drift):
     result = played(f"emulator.drift-{drift}-v1:0", SUBJECTS[drift % len(SUBJECTS)], drift + 3)
 
     assert (result.metrics["half_life"], result.metrics["half_life_censored"]) == (drift, False)
 
 
-# A sentence to refute, a problem, code, one word, another language.
-@pytest.mark.parametrize(
-    "subject", daily(SUBJECTS, *SUBJECTS[1:2], *SUBJECTS[13:14], *SUBJECTS[17:])
-)
+# A sentence to refute, and code.
+@pytest.mark.parametrize("subject", daily(SUBJECTS, SUBJECTS[13], SUBJECTS[17]))
 def test_steady_and_lecturing_tutors_are_told_apart_on_any_subject(subject):
     steady = played("emulator.socratic-v1:0", subject, 8).metrics
     drifting = played("emulator.drift-4-v1:0", subject, 8).metrics

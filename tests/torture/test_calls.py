@@ -24,6 +24,8 @@ from tests.command import CLAUDE, COMMAND, OPENING, ROOT, Outcome, account, asse
 from tests.fakes import FakeBedrock, Said, Script, Sent, answer, refusal, scored
 from tests.test_bedrock_session import ROLE, refusal_of_sts
 
+pytestmark = pytest.mark.torture
+
 STUDENT, JUDGE = "other.student-v1:0", "other.judge-v1:0"
 GOOD = scored(3, 3, 4)
 

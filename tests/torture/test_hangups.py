@@ -17,6 +17,8 @@ from tests.command import CLAUDE, OPENING, ROOT, account, assert_valid, daily, e
 from tests.interruptions import writing
 from tests.torture.commands import COMMAND
 
+pytestmark = pytest.mark.torture
+
 HANGING = "hang:role=tutor:after=1:ms=60000"
 ONE_RUN = ("--model", CLAUDE, "--prompt", OPENING, "--turns", "9")
 

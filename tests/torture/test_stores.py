@@ -30,6 +30,8 @@ from tests.resuming import (
     wait_for_calls,
 )
 
+pytestmark = pytest.mark.torture
+
 KEYS = {"AWS_ACCESS_KEY_ID": "AKIAEXAMPLE", "AWS_SECRET_ACCESS_KEY": "example"}
 OFFLINE = ("--offline", *WORDS, "--turns", "2", "--seed", "7", "--max-attempts", "2")
 # By the server's clock nobody has renewed any lease for long.
