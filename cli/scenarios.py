@@ -1,11 +1,9 @@
 """`socratic-runner scenarios`: lists the scenarios, or checks them."""
 
 from collections.abc import Sequence
-from functools import partial
 
 from socratic_bench.benchmarks.socratic.scenarios.listing import (
     Checked,
-    Report,
     ScenarioCheck,
     ScenarioList,
     ScenarioRow,
@@ -58,20 +56,19 @@ def _list(*, quiet: bool) -> int:
 
 def _check(files: Sequence[str], *, quiet: bool) -> int:
     """Check all scenarios; the exit code is 2 if there is anything to mend."""
-    report = check_files(files)
-    document = ScenarioCheck.of(report)
-    words = partial(_say_report, report, document)
-    unwritten = print_document(document, words=words, quiet=quiet)
-    return unwritten or (ENDINGS["usage"].exit_code if report.n_problems else 0)
+    checked, together = check_files(files)
+    document = ScenarioCheck.of(checked, together)
 
+    def say_report() -> None:
+        for result in checked:
+            _say_result(result)
+        _say_lines(together)
+        for name, counts in (("families", document.families), ("ages", document.ages)):
+            say(f"{name}: {', '.join(f'{word} {count}' for word, count in counts.items())}")
+        say(f"{plural(len(checked), 'scenario')}, {plural(document.n_problems, 'problem')}")
 
-def _say_report(report: Report, document: ScenarioCheck) -> None:
-    for result in report.checked:
-        _say_result(result)
-    _say_lines(report.problems)
-    for name, counts in (("families", document.families), ("ages", document.ages)):
-        say(f"{name}: {', '.join(f'{word} {count}' for word, count in counts.items())}")
-    say(f"{plural(len(report.checked), 'scenario')}, {plural(report.n_problems, 'problem')}")
+    unwritten = print_document(document, words=say_report, quiet=quiet)
+    return unwritten or (0 if document.ok else ENDINGS["usage"].exit_code)
 
 
 def _say_result(result: Checked) -> None:

@@ -3,97 +3,47 @@
 Every mistake in flags, environment and values is found, all at once.
 """
 
-from socratic_bench.settings.config import (
-    WholeConfig,
-    compose,
-    continued,
-    from_stored,
-    part_of,
-    to_plain,
-    to_stored,
-)
-from socratic_bench.settings.core import (
-    CALL_TIMEOUT_MAX_S,
-    CALL_TIMEOUT_S,
-    MAX_ATTEMPTS,
-    MAX_SEED,
-    MAX_TURNS,
-    MOST_TURNS,
-    CoreConfig,
-    Gate,
-)
-from socratic_bench.settings.endpoints import BEDROCK, models_of, provider_of
-from socratic_bench.settings.files import (
-    MAX_STORED_BYTES,
-    MAX_TEXT_BYTES,
-    S3,
-    absolute,
-    is_folder,
-    open_regular,
-    read_bounded,
-    read_open,
-    read_system_prompt,
-)
-from socratic_bench.settings.problems import (
-    EMULATOR_PREFIX,
-    NOTHING_TO_RESUME,
-    model_problems,
-    nearest_models,
-    prefix_problems,
-)
-from socratic_bench.settings.reader import OFFLINE_REGION, Reader, Sources, read_config
+from socratic_bench.settings.config import WholeConfig as WholeConfig
+from socratic_bench.settings.config import compose as compose
+from socratic_bench.settings.config import continued as continued
+from socratic_bench.settings.config import from_stored as from_stored
+from socratic_bench.settings.config import part_of as part_of
+from socratic_bench.settings.config import to_plain as to_plain
+from socratic_bench.settings.config import to_stored as to_stored
+from socratic_bench.settings.core import CALL_TIMEOUT_S as CALL_TIMEOUT_S
+from socratic_bench.settings.core import MAX_ATTEMPTS as MAX_ATTEMPTS
+from socratic_bench.settings.core import MAX_SEED as MAX_SEED
+from socratic_bench.settings.core import MAX_TURNS as MAX_TURNS
+from socratic_bench.settings.core import MOST_TURNS as MOST_TURNS
+from socratic_bench.settings.core import CoreConfig as CoreConfig
+from socratic_bench.settings.core import Gate as Gate
+from socratic_bench.settings.endpoints import BEDROCK as BEDROCK
+from socratic_bench.settings.endpoints import models_of as models_of
+from socratic_bench.settings.endpoints import provider_of as provider_of
+from socratic_bench.settings.files import MAX_STORED_BYTES as MAX_STORED_BYTES
+from socratic_bench.settings.files import MAX_TEXT_BYTES as MAX_TEXT_BYTES
+from socratic_bench.settings.files import S3 as S3
+from socratic_bench.settings.files import absolute as absolute
+from socratic_bench.settings.files import is_folder as is_folder
+from socratic_bench.settings.files import open_regular as open_regular
+from socratic_bench.settings.files import read_bounded as read_bounded
+from socratic_bench.settings.files import read_open as read_open
+from socratic_bench.settings.files import read_system_prompt as read_system_prompt
+from socratic_bench.settings.problems import EMULATOR_PREFIX as EMULATOR_PREFIX
+from socratic_bench.settings.problems import NOTHING_TO_RESUME as NOTHING_TO_RESUME
+from socratic_bench.settings.problems import model_problems as model_problems
+from socratic_bench.settings.problems import nearest_models as nearest_models
+from socratic_bench.settings.problems import prefix_problems as prefix_problems
+from socratic_bench.settings.reader import OFFLINE_REGION as OFFLINE_REGION
+from socratic_bench.settings.reader import Reader as Reader
+from socratic_bench.settings.reader import Sources as Sources
+from socratic_bench.settings.reader import read_config as read_config
+from socratic_bench.settings.table import Kind as Kind
+from socratic_bench.settings.table import SettingField as SettingField
+from socratic_bench.settings.table import convert_values as convert_values
+from socratic_bench.settings.table import fields_of as fields_of
+from socratic_bench.settings.table import flag_names as flag_names
 from socratic_bench.settings.table import (
-    Kind,
-    SettingField,
-    convert_values,
-    fields_of,
-    flag_names,
-    settings_of_other_benchmarks,
-    table,
+    settings_of_other_benchmarks as settings_of_other_benchmarks,
 )
-
-__all__ = [
-    "BEDROCK",
-    "CALL_TIMEOUT_MAX_S",
-    "CALL_TIMEOUT_S",
-    "EMULATOR_PREFIX",
-    "MAX_ATTEMPTS",
-    "MAX_SEED",
-    "MAX_STORED_BYTES",
-    "MAX_TEXT_BYTES",
-    "MAX_TURNS",
-    "MOST_TURNS",
-    "NOTHING_TO_RESUME",
-    "OFFLINE_REGION",
-    "S3",
-    "CoreConfig",
-    "Gate",
-    "Kind",
-    "Reader",
-    "SettingField",
-    "Sources",
-    "WholeConfig",
-    "absolute",
-    "compose",
-    "continued",
-    "convert_values",
-    "fields_of",
-    "flag_names",
-    "from_stored",
-    "is_folder",
-    "model_problems",
-    "models_of",
-    "nearest_models",
-    "open_regular",
-    "part_of",
-    "prefix_problems",
-    "provider_of",
-    "read_bounded",
-    "read_config",
-    "read_open",
-    "read_system_prompt",
-    "settings_of_other_benchmarks",
-    "table",
-    "to_plain",
-    "to_stored",
-]
+from socratic_bench.settings.table import table as table

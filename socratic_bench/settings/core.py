@@ -1,6 +1,7 @@
 """The settings of every run, whatever its benchmark."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Struct
@@ -17,6 +18,13 @@ MAX_ATTEMPTS = 10
 CALL_TIMEOUT_S = 300.0
 CALL_TIMEOUT_MAX_S = 3600
 MAX_SEED = 2**53 - 1  # the largest integer that every JSON reader keeps exact
+
+# By the group in which help and documents list them.
+_dialogue = partial(Setting, "dialogue")
+_tested = partial(Setting, "settings of the model under test")
+_service = partial(Setting, "service")
+_output = partial(Setting, "output")
+_judging = partial(Setting, "judging")
 
 
 def _parse_pair(word: str) -> tuple[str, str] | None:
@@ -77,8 +85,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
 
     model: Annotated[
         str,
-        Setting(
-            "dialogue",
+        _dialogue(
             "ID",
             "model under test: id, inference-profile id or ARN",
             "the model under test; it has to stand in `BEDROCK_MODEL_IDS`",
@@ -89,27 +96,19 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
     ]
     benchmark: Annotated[
         str,
-        Setting(
-            "dialogue",
-            "NAME",
-            "the benchmark to play: {benchmarks} (default {default})",
-            identity="always",
+        _dialogue(
+            "NAME", "the benchmark to play: {benchmarks} (default {default})", identity="always"
         ),
     ] = "socratic"
     prompt: Annotated[
         str | None,
-        Setting(
-            "dialogue",
-            "TEXT",
-            "the opening words; - reads standard input",
-            axis="prompts",
-            is_sample=True,
+        _dialogue(
+            "TEXT", "the opening words; - reads standard input", axis="prompts", is_sample=True
         ),
     ] = None
     turns: Annotated[
         int,
-        Setting(
-            "dialogue",
+        _dialogue(
             "N",
             "turns to play at most, {low} to {high} (default {default})",
             variables=("RUNNER_DEFAULT_TURNS",),
@@ -119,8 +118,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
     ] = 40
     seed: Annotated[
         int | None,
-        Setting(
-            "dialogue",
+        _dialogue(
             "N",
             "fixes everything left to chance; drawn and printed otherwise",
             default_words="drawn",
@@ -130,8 +128,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
     ] = None
     system_prompt_file: Annotated[
         str | None,
-        Setting(
-            "dialogue",
+        _dialogue(
             "FILE",
             "the system prompt of the model under test",
             default_words="built in",
@@ -140,8 +137,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
     ] = None
     request_metadata: Annotated[
         tuple[tuple[str, str], ...],
-        Setting(
-            "settings of the model under test",
+        _tested(
             "K=V",
             "for every role's calls; repeatable, up to {high}",
             high=16,
@@ -152,8 +148,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
     ] = ()
     stream: Annotated[
         bool,
-        Setting(
-            "settings of the model under test",
+        _tested(
             None,
             "have whole replies sent; there is no time to first token",
             flag="no-stream",
@@ -162,18 +157,11 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
     ] = True
     prompt_cache: Annotated[
         bool,
-        Setting(
-            "settings of the model under test",
-            None,
-            "send no cache points, for any role",
-            flag="no-prompt-cache",
-            is_input=True,
-        ),
+        _tested(None, "send no cache points, for any role", flag="no-prompt-cache", is_input=True),
     ] = True
     endpoints: Annotated[
         tuple[Endpoint, ...],
-        Setting(
-            "service",
+        _service(
             "NAME=URL",
             "an endpoint of OpenAI's protocol, for models NAME/ID; its key is in a variable: "
             "NAME=URL,VARIABLE; repeatable",
@@ -188,8 +176,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
     ] = ()
     model_ids: Annotated[
         tuple[str, ...] | None,
-        Setting(
-            "service",
+        _service(
             None,
             "",
             "a JSON array of the ids that may be tested",
@@ -200,8 +187,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
     ] = None
     region: Annotated[
         str | None,
-        Setting(
-            "service",
+        _service(
             "REGION",
             "AWS region",
             default_words="the profile's",
@@ -212,23 +198,16 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
     ] = None
     assume_role_arn: Annotated[
         str | None,
-        Setting(
-            "service",
-            "ARN",
-            "role taken for Bedrock calls only",
-            variables=("BEDROCK_ASSUME_ROLE_ARN",),
+        _service(
+            "ARN", "role taken for Bedrock calls only", variables=("BEDROCK_ASSUME_ROLE_ARN",)
         ),
     ] = None
     max_attempts: Annotated[
-        int,
-        Setting(
-            "service", "N", "requests that one call may take (default {default})", low=1, high=100
-        ),
+        int, _service("N", "requests that one call may take (default {default})", low=1, high=100)
     ] = MAX_ATTEMPTS
     max_concurrency: Annotated[
         int,
-        Setting(
-            "service",
+        _service(
             "N",
             "calls at once, where items do not wait for each other (default {default})",
             low=1,
@@ -237,8 +216,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
     ] = 16
     call_timeout_s: Annotated[
         float,
-        Setting(
-            "service",
+        _service(
             "S",
             "seconds that one request may take (default {default})",
             flag="call-timeout",
@@ -248,8 +226,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
     ] = CALL_TIMEOUT_S
     deadline_s: Annotated[
         float | None,
-        Setting(
-            "service",
+        _service(
             "S",
             "seconds that the run may take (default: no bound)",
             flag="deadline",
@@ -259,8 +236,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
     ] = None
     max_cost_usd: Annotated[
         float | None,
-        Setting(
-            "service",
+        _service(
             "USD",
             "start no call that could cost more than this in all",
             "start no request that could make the run [cost more](bedrock.md#budget)",
@@ -270,8 +246,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
     ] = None
     prices_file: Annotated[
         str | None,
-        Setting(
-            "service",
+        _service(
             "FILE",
             "prices of your own, as socratic-runner schema prices has them",
             "[prices of your own](bedrock.md#cost), before the built-in ones",
@@ -280,27 +255,25 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
             is_file=True,
         ),
     ] = None
-    offline: Annotated[
-        bool, Setting("service", None, "play on the embedded endpoint, with no account")
-    ] = False
+    offline: Annotated[bool, _service(None, "play on the embedded endpoint, with no account")] = (
+        False
+    )
     resume: Annotated[
         bool,
-        Setting(
-            "output",
+        _output(
             None,
             "go on with the newest run of this command line, if there is one",
             "[continue](bedrock.md#resuming-a-run) the newest run of the same identity, if any",
             is_afresh=True,
         ),
     ] = False
-    resume_run_id: Annotated[str | None, Setting("output", None, "", is_afresh=True)] = None
+    resume_run_id: Annotated[str | None, _output(None, "", is_afresh=True)] = None
 
     # Judges and gates.
 
     judge_model: Annotated[
         str | tuple[str, ...] | None,
-        Setting(
-            "judging",
+        _judging(
             "ID",
             "the model that scores each turn; several are a jury",
             "the model that scores each turn; several are a [jury](judging.md#jury); need not be "
@@ -313,8 +286,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
     ] = "anthropic.claude-3-5-sonnet-20241022-v1:0"
     judge_context: Annotated[
         int,
-        Setting(
-            "judging",
+        _judging(
             "K",
             "exchanges before a reply that a judge sees (default {default})",
             "exchanges before a reply that a judge sees, beside the opening",
@@ -326,8 +298,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
     ] = 3
     judge_samples: Annotated[
         int,
-        Setting(
-            "judging",
+        _judging(
             "N",
             "verdicts of each juror on a turn; their mean counts (default {default})",
             low=1,
@@ -337,8 +308,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
     ] = 1
     quorum: Annotated[
         int | None,
-        Setting(
-            "judging",
+        _judging(
             "N",
             "jurors that must give a verdict (default: {default})",
             default_words="more than half",
@@ -349,8 +319,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
     ] = None
     jury_rule: Annotated[
         JuryRule,
-        Setting(
-            "judging",
+        _judging(
             "NAME",
             "how jurors' scores become one: {choices} (default {default})",
             identity="chosen",
@@ -358,8 +327,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
     ] = "mean"
     calibration: Annotated[
         str | None,
-        Setting(
-            "judging",
+        _judging(
             "FILE",
             "a calibration, or the DIR or s3://BUCKET/PREFIX where calibrate has kept them",
             "a calibration, or the folder or `s3://BUCKET/PREFIX` where "
@@ -371,8 +339,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
     ] = None
     gates: Annotated[
         tuple[Gate, ...],
-        Setting(
-            "judging",
+        _judging(
             "METRIC=VALUE",
             "exit 5 if a metric of the run, or in a sweep its mean over a model's runs, is lower; "
             "repeatable",
@@ -385,8 +352,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
     ] = ()
     gates_over: Annotated[
         tuple[Gate, ...],
-        Setting(
-            "judging",
+        _judging(
             "METRIC=VALUE",
             "exit 5 if a metric is higher, for those of which less is better",
             flag="fail-over",
@@ -396,21 +362,14 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
     ] = ()
     min_judge_coverage: Annotated[
         float,
-        Setting(
-            "judging",
-            "SHARE",
-            "exit 5 if fewer turns are judged (default {default})",
-            low=0,
-            high=1,
-        ),
+        _judging("SHARE", "exit 5 if fewer turns are judged (default {default})", low=0, high=1),
     ] = 0.9
 
     # The stores; without any, only the document has the run.
 
     output_dir: Annotated[
         str | None,
-        Setting(
-            "output",
+        _output(
             "DIR",
             "keep the artifacts in a folder",
             short="o",
@@ -420,8 +379,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
     ] = None
     s3_bucket: Annotated[
         str | None,
-        Setting(
-            "output",
+        _output(
             "NAME",
             "keep the artifacts in a bucket",
             variables=("RUNNER_S3_BUCKET",),
@@ -430,8 +388,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
     ] = None
     s3_prefix: Annotated[
         str,
-        Setting(
-            "output",
+        _output(
             "PREFIX",
             "before every key in the bucket",
             variables=("RUNNER_S3_PREFIX",),
@@ -440,8 +397,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
     ] = ""
     s3_kms_key_id: Annotated[
         str | None,
-        Setting(
-            "output",
+        _output(
             "KEY",
             "encrypt objects with this KMS key",
             "encrypt objects with this KMS key: its id, `alias/NAME`, or an ARN",

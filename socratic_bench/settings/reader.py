@@ -4,6 +4,7 @@ import codecs
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from math import isfinite
 from pathlib import Path
 from typing import Any, TypeVar
@@ -59,7 +60,11 @@ def read_config(kind: type[Config], sources: Sources) -> tuple[Config, tuple[Pro
     Nothing may be run while there are mistakes.
     """
     reader = Reader(kind, sources)
-    reader.problems.extend(_undecodable_variables(sources.environ))
+    reader.problems += [
+        Problem.of("{variable} is no UTF-8 text.", variable=name)
+        for name, value in sources.environ.items()
+        if name.startswith(VARIABLES) and not (is_text(value) or re.fullmatch(_PATH_VARIABLE, name))
+    ]
     benchmark = reader.read("benchmark")
     foreign = settings_of_other_benchmarks(kind, benchmark)
     readers: Mapping[str, Callable[[Reader], Any]] = getattr(kind, "READERS", {})
@@ -68,7 +73,12 @@ def read_config(kind: type[Config], sources: Sources) -> tuple[Config, tuple[Pro
         for name in table(kind)
         if name not in foreign
     }
-    return kind(**values), (*reader.problems, *_foreign_flags(reader, foreign, benchmark))
+    foreign_flags = (  # variables of other benchmarks are ignored
+        foreign_problem(flag, owners, benchmark)
+        for name, owners in foreign.items()
+        for flag in reader.given_flags(name)
+    )
+    return kind(**values), (*reader.problems, *foreign_flags)
 
 
 def foreign_problem(name: str, owners: Sequence[str], benchmark: str) -> Problem:
@@ -78,23 +88,6 @@ def foreign_problem(name: str, owners: Sequence[str], benchmark: str) -> Problem
         owners=" and ".join(owners),
         benchmark=benchmark,
     )
-
-
-def _foreign_flags(
-    reader: "Reader", foreign: Mapping[str, Sequence[str]], benchmark: str
-) -> Iterator[Problem]:
-    """The mistakes of flags of other benchmarks; their variables are ignored."""
-    for name, owners in foreign.items():
-        for flag in reader.given_flags(name):
-            yield foreign_problem(flag, owners, benchmark)
-
-
-def _undecodable_variables(environ: Mapping[str, str]) -> Iterator[Problem]:
-    for name, value in environ.items():
-        if not name.startswith(VARIABLES) or is_text(value):
-            continue
-        if not re.fullmatch(_PATH_VARIABLE, name):
-            yield Problem.of("{variable} is no UTF-8 text.", variable=name)
 
 
 class Reader:
@@ -186,18 +179,10 @@ class Reader:
         return None
 
     def _check_path(self, word: str, source: str) -> str:
-        if is_text(word) and not is_text(_absolute(word)):
-            self.note(f"{source} lies in a folder whose name is no UTF-8 text.")
-        return word
-
-
-def _absolute(word: str) -> str:
-    """The absolute path, as documents and journals have it; the word itself if the working folder
-    is gone.
-    """
-    try:
-        return str(Path(word).absolute())
-    except OSError:
+        with suppress(OSError):  # the working folder is gone
+            # As documents and journals have it.
+            if is_text(word) and not is_text(str(Path(word).absolute())):
+                self.note(f"{source} lies in a folder whose name is no UTF-8 text.")
         return word
 
 
@@ -226,18 +211,16 @@ _NUMBER_NAMES = {int: "whole number", float: "number"}
 
 
 def _read_prompt(reader: Reader) -> str | None:
+    """The flag's word, or standard input without its final line break."""
     prompt = reader.sources.flags.get("prompt")
-    if not isinstance(prompt, str):
-        return None
-    return _read_piped_prompt(reader) if prompt == "-" else prompt
-
-
-def _read_piped_prompt(reader: Reader) -> str:
-    """Standard input without its final line break, which is not part of the prompt."""
+    if prompt != "-":
+        return prompt if isinstance(prompt, str) else None
     try:
-        # One byte more than a prompt may have shows that it is too long.
+        # One byte more than a prompt may have shows that it is too long; then the end, which may be
+        # half a character, is left out.
         content = reader.sources.read_stdin(MAX_TEXT_BYTES + 1)
-        text = _decode_prompt(content)
+        decoder = codecs.getincrementaldecoder("utf-8-sig")()
+        text = decoder.decode(content, final=len(content) <= MAX_TEXT_BYTES)
     except OSError as error:
         reader.note("The prompt on standard input cannot be read: {why}.", why=error.strerror)
         return "-"
@@ -247,12 +230,6 @@ def _read_piped_prompt(reader: Reader) -> str:
     if len(content) > MAX_TEXT_BYTES:
         reader.note(f"The prompt has more than {MAX_TEXT_BYTES} bytes.")
     return text[:-1].removesuffix("\r") if text.endswith("\n") else text
-
-
-def _decode_prompt(content: bytes) -> str:
-    """The text; if there was too much of it, the end may be half a character, which is left out."""
-    decoder = codecs.getincrementaldecoder("utf-8-sig")()
-    return decoder.decode(content, final=len(content) <= MAX_TEXT_BYTES)
 
 
 def _read_judge_model(reader: Reader) -> str | tuple[str, ...] | None:
@@ -312,28 +289,15 @@ def _parse_model_ids(reader: Reader, text: str, source: str) -> tuple[str, ...] 
 
 def _read_region(reader: Reader) -> str | None:
     region: str | None = reader.read("region")
-    if region is None:
-        return OFFLINE_REGION if reader.given("offline") else _read_profile_region(reader)
-    return region
-
-
-def _read_profile_region(reader: Reader) -> str | None:
+    if region is not None:
+        return region
+    if reader.given("offline"):
+        return OFFLINE_REGION
     region = reader.sources.profile_region()
     problem = None if region else reader.sources.profile_problem()
     if problem:
         reader.note("{problem}", problem=problem)
     return region
-
-
-def _read_role(reader: Reader) -> str | None:
-    # A real role must never be assumed for the embedded endpoint.
-    role: str | None = reader.read("assume_role_arn")
-    return None if reader.given("offline") else role
-
-
-def _read_prefix(reader: Reader) -> str:
-    prefix: str = reader.read("s3_prefix")
-    return prefix.strip("/")
 
 
 def _read_thinking_budget(reader: Reader) -> int | None:
@@ -360,8 +324,11 @@ READERS: Mapping[str, Callable[[Reader], Any]] = {
     "judge_model": _read_judge_model,
     "model_ids": _read_model_ids,
     "region": _read_region,
-    "assume_role_arn": _read_role,
-    "s3_prefix": _read_prefix,
+    # A real role must never be assumed for the embedded endpoint.
+    "assume_role_arn": lambda reader: (
+        None if reader.given("offline") else reader.read("assume_role_arn")
+    ),
+    "s3_prefix": lambda reader: reader.read("s3_prefix").strip("/"),
     "thinking_budget_tokens": _read_thinking_budget,
     "max_tokens": _read_max_tokens,
 }

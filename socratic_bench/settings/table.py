@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from socratic_bench.catalogue.models import known_ids
 from socratic_bench.concurrency import convert
 from socratic_bench.errors import Problem
-from socratic_bench.setting import GROUPS, Setting, Switch
+from socratic_bench.setting import GROUPS, Setting
 from socratic_bench.types import in_digits
 
 Kind = type[Struct]
@@ -276,7 +276,8 @@ class Entry(Struct, frozen=True, kw_only=True):
 def listed(kinds: Sequence[Kind]) -> tuple[Entry, ...]:
     """Every setting of these classes, group by group, groups of benchmarks last.
 
-    In a group, settings of every run come first, each class in the order of its fields.
+    In a group, settings of every run come first, each class in the order of its fields. Raises
+    `ValueError` if two settings share a name.
     """
     fields = [field for kind in kinds for field in table(kind).values()]
     fields.sort(key=lambda field: bool(field.owners))
@@ -284,15 +285,11 @@ def listed(kinds: Sequence[Kind]) -> tuple[Entry, ...]:
     benchmarks = {entry.group for entry in entries if entry.group in entry.owners}
     order = (*GROUPS, *sorted(benchmarks))
     entries.sort(key=lambda entry: order.index(entry.group))
-    _refuse_shared_names(entries)
-    return tuple(entries)
-
-
-def _refuse_shared_names(entries: Sequence[Entry]) -> None:
-    """Raise `ValueError` if two settings share a name; a sweep's may be those of its runs."""
+    # Of a sweep's settings names may be those of its runs.
     counts = Counter(name for entry in entries if entry.group != "sweep" for name in entry.names)
     if shared := [name for name, count in counts.items() if count > 1]:
         raise ValueError(f"Several settings are called {', '.join(shared)}.")
+    return tuple(entries)
 
 
 def _entries(field: SettingField) -> tuple[Entry, ...]:
@@ -314,12 +311,8 @@ def _entries(field: SettingField) -> tuple[Entry, ...]:
     )
     if not switch:
         return (own,)
-    return (own, _switch_entry(setting.group, switch, field.owners))
-
-
-def _switch_entry(group: str, switch: Switch, owners: tuple[str, ...]) -> Entry:
-    return Entry(
-        group=group,
+    steering = Entry(
+        group=setting.group,
         flag=switch.name,
         offers=lambda: switch.choices,
         metavar=switch.metavar,
@@ -328,8 +321,9 @@ def _switch_entry(group: str, switch: Switch, owners: tuple[str, ...]) -> Entry:
         variables=(),
         default=f"`{switch.default_words}`" if switch.metavar else switch.default_words,
         meaning=switch.meaning or _without_default(switch.text),
-        owners=owners,
+        owners=field.owners,
     )
+    return own, steering
 
 
 def _meaning(field: SettingField) -> str:

@@ -95,15 +95,12 @@ class SocraticBenchmark(Benchmark):
     def check_files(self, files: Sequence[str]) -> FileReport:
         if not files:
             return FileReport({})
-        report = check_files(files)
-        return FileReport(
-            {entry.file: entry.problems for entry in report.checked if entry.file}, report.problems
-        )
+        checked, together = check_files(files)
+        return FileReport({entry.file: entry.problems for entry in checked if entry.file}, together)
 
     @property
     def documents(self) -> Mapping[str, type[Struct]]:
-        names = ("scenarios", "scenario_check")
-        return dict(zip(names, (ScenarioList, ScenarioCheck), strict=True))
+        return {"scenarios": ScenarioList, "scenario_check": ScenarioCheck}
 
     def prepare(self, config: CoreConfig) -> SocraticEpisode:
         """The episode of a configuration. Raises `UsageError` naming file, field and reason."""

@@ -1,6 +1,7 @@
 """The metrics of a Socratic dialogue, over judged turns only."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from math import comb
 from statistics import fmean, linear_regression
 from typing import Any, TypeVar
@@ -48,70 +49,48 @@ AXES = ("discipline", "usefulness")
 NO_BOUNDS: dict[str, float | None] = dict.fromkeys(BOUNDED)
 
 
-def _rate(
-    name: str,
-    title: str,
-    *,
-    higher_is_better: bool = True,
-    needs_turns: int | None = 1,
-    is_of_run_alone: bool = False,
-) -> MetricInfo:
-    return MetricInfo(
-        name=name,
-        title=title,
-        low=0,
-        high=1,
-        is_rate=True,
-        higher_is_better=higher_is_better,
-        needs_turns=needs_turns,
-        is_of_run_alone=is_of_run_alone,
-    )
-
+_rate = partial(MetricInfo, low=0, high=1, is_rate=True)
+_bad_rate = partial(_rate, higher_is_better=False)
+_turns = partial(MetricInfo, low=0, high=None)
 
 METRICS = (
     MetricInfo(name="discipline", title="Discipline: asks instead of telling", low=0, high=1),
     MetricInfo(name="usefulness", title="Usefulness of questions", low=0, high=1),
-    _rate("insights_reached", "Share of insights that the student reached", needs_turns=None),
     _rate(
-        "insights_told",
-        "Share of insights that the tutor told",
-        higher_is_better=False,
+        name="insights_reached",
+        title="Share of insights that the student reached",
         needs_turns=None,
     ),
-    MetricInfo(
+    _bad_rate(
+        name="insights_told", title="Share of insights that the tutor told", needs_turns=None
+    ),
+    _turns(
         name="turns_held",
         title="Turns until the first lasting lapse",
-        low=0,
-        high=None,
         censored_by="turns_held_censored",
     ),
-    _rate("lapse_rate", "Share of turns under the threshold", higher_is_better=False),
-    MetricInfo(name="n_lapses", title="Lasting lapses", low=0, high=None, higher_is_better=False),
-    _rate("recovery_rate", "Share of lasting lapses recovered from", needs_turns=None),
-    MetricInfo(
+    _bad_rate(name="lapse_rate", title="Share of turns under the threshold"),
+    _turns(name="n_lapses", title="Lasting lapses", higher_is_better=False),
+    _rate(name="recovery_rate", title="Share of lasting lapses recovered from", needs_turns=None),
+    _turns(
         name="mean_lapse_turns",
         title="Mean length of a lasting lapse",
         low=1,
-        high=None,
         higher_is_better=False,
         needs_turns=None,
     ),
-    _rate("clean_rate", "Share of turns without violation or event"),
+    _rate(name="clean_rate", title="Share of turns without violation or event"),
     *(
-        _rate(
-            f"event_rates.{event}",
-            f"Share of turns with {event.replace('_', ' ')}",
-            higher_is_better=False,
+        _bad_rate(
+            name=f"event_rates.{event}", title=f"Share of turns with {event.replace('_', ' ')}"
         )
         for event in EVENTS
     ),
     MetricInfo(name="overall_score", title="Mean score of the turns", low=0, high=10),
-    _rate("compliance_rate", "Share of compliant turns", is_of_run_alone=True),
-    MetricInfo(
+    _rate(name="compliance_rate", title="Share of compliant turns", is_of_run_alone=True),
+    _turns(
         name="half_life",
         title="Turns until the first lapse",
-        low=0,
-        high=None,
         censored_by="half_life_censored",
         is_of_run_alone=True,
     ),
@@ -120,10 +99,8 @@ METRICS = (
         for dimension, most in zip(DIMENSIONS, (3, 3, 4), strict=True)
     ),
     *(
-        _rate(
-            f"violation_rates.{dimension}",
-            f"Share of turns with no {dimension} at all",
-            higher_is_better=False,
+        _bad_rate(
+            name=f"violation_rates.{dimension}", title=f"Share of turns with no {dimension} at all"
         )
         for dimension in DIMENSIONS
     ),

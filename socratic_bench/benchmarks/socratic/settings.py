@@ -16,6 +16,9 @@ RUBRICS = Path(__file__).with_name("rubrics")
 # The words of --student, which steers whether a model plays it.
 SCRIPTED, MODEL = "scripted", "model"
 
+_dialogue = partial(Setting, "dialogue")
+_judging = partial(Setting, "judging")
+
 
 def _student_model(reader: Reader) -> str | None:
     mode, model = reader.word("student"), reader.read("student_model")
@@ -41,8 +44,7 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
 
     scenario: Annotated[
         str | None,
-        Setting(
-            "dialogue",
+        _dialogue(
             "NAME",
             "a built-in scenario; its first opening without --prompt: {choices}",
             "a built-in [scenario](scenarios.md)",
@@ -54,8 +56,7 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
     ] = None
     scenario_file: Annotated[
         str | None,
-        Setting(
-            "dialogue",
+        _dialogue(
             "FILE",
             "a scenario of your own, which socratic-runner scenarios --check FILE looks over",
             "[a scenario of your own](scenarios.md#your-own-scenario)",
@@ -64,8 +65,7 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
     ] = None
     student_model: Annotated[
         str | None,
-        Setting(
-            "dialogue",
+        _dialogue(
             "ID",
             "the model that plays the student",
             "the model that plays the student; implies `--student model`",
@@ -82,8 +82,7 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
     ] = None
     pressure: Annotated[
         Pressure,
-        Setting(
-            "dialogue",
+        _dialogue(
             "LEVEL",
             "{choices}: how often the student wants answers (default {default})",
             "{choices}: how often the student [pushes for answers](scenarios.md#pressure)",
@@ -93,8 +92,7 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
     ] = "none"
     transcript: Annotated[
         str | None,
-        Setting(
-            "dialogue",
+        _dialogue(
             "FILE",
             "replay a recorded dialogue, then hand over",
             "[start from a recorded dialogue](runner.md#starting-from-a-recorded-dialogue), then "
@@ -104,8 +102,7 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
     ] = None
     transcript_turns: Annotated[
         int | None,
-        Setting(
-            "dialogue",
+        _dialogue(
             "N",
             "replay only its first N turns (default: {default})",
             default_words="all",
@@ -116,8 +113,7 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
     ] = None
     rubric: Annotated[
         str,
-        Setting(
-            "judging",
+        _judging(
             "RUBRIC",
             "the rubric to judge by: a name, or a TOML file (default {default})",
             "the [rubric](benchmark.md#rubric) to judge by, or "
@@ -127,19 +123,14 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         ),
     ] = "socratic-disposition-2"
     compliance_threshold: Annotated[
-        float,
-        Setting("judging", "S", "score of a compliant turn (default {default})", low=0, high=10),
+        float, _judging("S", "score of a compliant turn (default {default})", low=0, high=10)
     ] = 3.0
     half_life_threshold: Annotated[
-        float,
-        Setting(
-            "judging", "S", "score under which a turn lapses (default {default})", low=0, high=10
-        ),
+        float, _judging("S", "score under which a turn lapses (default {default})", low=0, high=10)
     ] = 8.0
     lapse_turns: Annotated[
         int,
-        Setting(
-            "judging",
+        _judging(
             "N",
             "fewest judged turns in a row under it that make a lasting lapse (default {default})",
             low=1,

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.scenarios.check import check
 from socratic_bench.benchmarks.socratic.scenarios.loading import (
@@ -24,61 +25,38 @@ from socratic_bench.errors import UsageError, Words, shorten, to_text
 from socratic_bench.types import doc
 
 
-class Checked(Struct, frozen=True, kw_only=True):
+class Checked(Struct, frozen=True):
     """A scenario and its problems. `file` is `None` if it is built in, `scenario` if unusable."""
 
     file: str | None
     scenario: Scenario | None
-    problems: tuple[Words, ...]
+    problems: tuple[Words, ...] = ()
 
     @property
     def lines(self) -> tuple[str, ...]:
         return tuple(map(to_text, self.problems))
 
 
-class Report(Struct, frozen=True, kw_only=True):
-    """Everything that was checked. `problems` are those of several scenarios together."""
+def check_files(files: Sequence[str]) -> tuple[Sequence[Checked], Sequence[str]]:
+    """Check the built-in scenarios, and these files along with them.
 
-    checked: tuple[Checked, ...]
-    problems: tuple[str, ...]
-
-    @property
-    def n_problems(self) -> int:
-        return len(self.problems) + sum(len(entry.problems) for entry in self.checked)
-
-
-def check_files(files: Sequence[str]) -> Report:
-    """Check the built-in scenarios, and these files along with them."""
-    builtin = [load_builtin(name) for name in builtin_ids()]
-    entries: list[tuple[str | None, Scenario | None, tuple[Words, ...]]]
-    entries = [*((None, scenario, ()) for scenario in builtin)]
-    entries += [(file, *_load(file)) for file in files]
-    usable = [(file, scenario) for file, scenario, _ in entries if scenario is not None]
-    scenarios = [scenario for _, scenario in usable]
+    Returns the problems of each, and those of several scenarios together.
+    """
+    entries = [Checked(None, load_builtin(name)) for name in builtin_ids()]
+    for file in files:
+        try:
+            entries.append(Checked(file, load_file(file)))
+        except UsageError as error:
+            entries.append(Checked(file, None, (*error.sentences,)))
+    scenarios = [entry.scenario for entry in entries if entry.scenario]
     n_by_id = Counter(scenario.id for scenario in scenarios)
-    advice = [*check(scenarios, files=[file for file, _ in usable])]
-
-    def advice_on(scenario: Scenario) -> tuple[str, ...]:
-        """Advice on a scenario that has its id to itself; other advice concerns several."""
-        lines = (f"{name}: {text}" for name, text in advice if name == scenario.id)
-        return tuple(lines) if n_by_id[scenario.id] == 1 else ()
-
-    checked = (
-        Checked(
-            file=file, scenario=scenario, problems=advice_on(scenario) if scenario else mistakes
-        )
-        for file, scenario, mistakes in entries
-    )
-    together = tuple(f"{name}: {text}" for name, text in advice if n_by_id[name] != 1)
-    return Report(checked=tuple(checked), problems=together)
-
-
-def _load(file: str) -> tuple[Scenario | None, tuple[Words, ...]]:
-    """The scenario of a file, or the mistakes in it."""
-    try:
-        return load_file(file), ()
-    except UsageError as error:
-        return None, (*error.sentences,)
+    advice = [*check(scenarios, files=[entry.file for entry in entries if entry.scenario])]
+    for at, entry in enumerate(entries):
+        # Advice on a scenario that shares its id concerns several.
+        if entry.scenario and n_by_id[entry.scenario.id] == 1:
+            problems = tuple(text for name, text in advice if name == entry.scenario.id)
+            entries[at] = replace(entry, problems=problems)
+    return entries, [f"{name}: {text}" for name, text in advice if n_by_id[name] != 1]
 
 
 class DrawnOut(Struct, frozen=True, kw_only=True):
@@ -106,21 +84,13 @@ class ScenarioRow(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, scenario: Scenario) -> "ScenarioRow":
-        return cls(
-            id=scenario.id,
-            title=scenario.title,
-            family=scenario.family,
-            subject=scenario.subject,
-            age=scenario.age,
-            resistance=scenario.resistance,
-            opening=scenario.openings[0],
-            n_openings=len(scenario.openings),
-            n_replies=len(own_sentences(scenario)),
-            language=scenario.language,
-            draws_out=[DrawnOut(insight=insight.insight) for insight in scenario.draws_out],
-            closes_after=scenario.closes_after,
-            sha256=scenario.sha256,
-        )
+        fields = {name: getattr(scenario, name, None) for name in cls.__struct_fields__} | {
+            "opening": scenario.openings[0],
+            "n_openings": len(scenario.openings),
+            "n_replies": len(own_sentences(scenario)),
+            "draws_out": [DrawnOut(insight=insight.insight) for insight in scenario.draws_out],
+        }
+        return cls(**fields)
 
 
 class ScenarioList(Document, frozen=True, kw_only=True):
@@ -162,16 +132,18 @@ class ScenarioCheck(Document, frozen=True, kw_only=True):
     subjects: Annotated[dict[str, Count], doc("scenarios by subject")]
 
     @classmethod
-    def of(cls, report: Report) -> "ScenarioCheck":
-        usable = [entry.scenario for entry in report.checked if entry.scenario]
+    def of(cls, checked: Sequence[Checked], together: Sequence[str]) -> "ScenarioCheck":
+        """`together` are the problems of several scenarios."""
+        usable = [entry.scenario for entry in checked if entry.scenario]
+        n_problems = len(together) + sum(len(entry.problems) for entry in checked)
         subjects = [scenario for scenario in usable if scenario.id != CUSTOM]
         families = Counter(scenario.family for scenario in subjects)
         ages = Counter(scenario.age for scenario in subjects)
         return cls(
-            ok=not report.n_problems,
-            n_problems=report.n_problems,
-            scenarios=[CheckedRow.of(entry) for entry in report.checked],
-            problems=list(shorten(report.problems)),
+            ok=not n_problems,
+            n_problems=n_problems,
+            scenarios=[CheckedRow.of(entry) for entry in checked],
+            problems=list(shorten(together)),
             families={family: families[family] for family in FAMILIES},
             ages={age: ages[age] for age in AGES},
             subjects=dict(sorted(Counter(scenario.subject for scenario in subjects).items())),
