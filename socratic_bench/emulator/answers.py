@@ -43,22 +43,14 @@ class HttpRequest(Struct, frozen=True):
     local: tuple[str, int]
 
 
-class Answer(Struct, frozen=True):
-    """Bytes to send, each after a wait in seconds; `began` is called as the first of them leave.
-
-    The first wait counts from when the request was there, each other one from when the piece before
-    it was due, so that what the endpoint itself takes adds nothing. After the answer nobody can
-    connect for `shut_s` seconds.
-    """
-
-    pieces: tuple[tuple[float, bytes], ...]
-    end: Literal["keep", "close", "reset"] = "keep"
-    began: Callable[[], None] | None = None
-    shut_s: float = 0
-
-
 class Outcome(Struct, kw_only=True):
-    """What becomes of one request; filled in on the way, for the answer and for the record."""
+    """What becomes of one request; filled in on the way, for the answer and for the record.
+
+    `pieces` are bytes to send, each after a wait in seconds; `began` is called as the first of them
+    leave. The first wait counts from when the request was there, each other one from when the piece
+    before it was due, so that what the endpoint itself takes adds nothing. After the answer nobody
+    can connect for `shut_s` seconds.
+    """
 
     seq: int
     operation: str
@@ -73,10 +65,6 @@ class Outcome(Struct, kw_only=True):
     end: Literal["keep", "close", "reset"] = "keep"
     began: Callable[[], None] | None = None
     shut_s: float = 0
-
-    @property
-    def answer(self) -> Answer:
-        return Answer(self.pieces, self.end, self.began, self.shut_s)
 
     def refuse(self, error: ServiceError) -> None:
         """Answer with an error. A fault that fakes one is as slow as an answer would have been."""
@@ -118,7 +106,10 @@ class Outcome(Struct, kw_only=True):
 
     def send_stream(self, frames: list[bytes], pace_s: float) -> None:
         """All frames as chunks: at once, or, with a pace, each after its wait."""
-        head = self._stream_head()
+        head = (
+            "HTTP/1.1 200 OK\r\nContent-Type: application/vnd.amazon.eventstream\r\n"
+            f"x-amzn-RequestId: {self.request_id}\r\nTransfer-Encoding: chunked\r\n\r\n"
+        ).encode()
         frames, whole = self._spoiled(frames)
         chunks = [chunk(frame) for frame in frames]
         if whole:
@@ -130,19 +121,16 @@ class Outcome(Struct, kw_only=True):
         else:
             self.pieces = ((self.wait_s, head + b"".join(chunks)),)
 
-    def _stream_head(self) -> bytes:
-        return (
-            "HTTP/1.1 200 OK\r\nContent-Type: application/vnd.amazon.eventstream\r\n"
-            f"x-amzn-RequestId: {self.request_id}\r\nTransfer-Encoding: chunked\r\n\r\n"
-        ).encode()
-
     def _spoiled(self, frames: list[bytes]) -> tuple[list[bytes], bool]:
         """The frames as the fault leaves them, and whether the stream still ends as HTTP asks."""
         middle = len(frames) // 2
         before, struck, after = frames[:middle], frames[middle], frames[middle + 1 :]
         kind = self.fault.kind if self.fault else ""
         if kind == "stream_error":
-            return [*before, self._stream_error()], True
+            # The kinds of exception event in turn.
+            error = _STREAM_ERRORS[self.seq % len(_STREAM_ERRORS)]
+            message = {"message": "The stream was broken off. Try your request again."}
+            return [*before, exception(error, message)], True
         spoiled = {
             "cut": before,
             "cut_frame": [*before, struck[: len(struck) // 2]],
@@ -151,11 +139,6 @@ class Outcome(Struct, kw_only=True):
             "no_metadata": frames[:-1],
         }
         return spoiled.get(kind, frames), kind != "cut"
-
-    def _stream_error(self) -> bytes:
-        """The kinds of exception event in turn."""
-        kind = _STREAM_ERRORS[self.seq % len(_STREAM_ERRORS)]
-        return exception(kind, {"message": "The stream was broken off. Try your request again."})
 
     def _http(self, body: bytes, kind: str = "application/json", headers: str = "") -> bytes:
         lines = f"Content-Type: {kind}\r\nx-amzn-RequestId: {self.request_id}\r\n{headers}"

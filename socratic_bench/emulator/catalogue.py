@@ -10,7 +10,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from socratic_bench.emulator.dialogue import base_model_id
-from socratic_bench.emulator.errors import ServiceError, invalid, unknown_resource
+from socratic_bench.emulator.errors import ServiceError, invalid
 from socratic_bench.emulator.models import is_embedded
 
 OWN = "emulator."
@@ -51,22 +51,9 @@ class Traits(Struct, frozen=True, kw_only=True):
         """Whether it is one of the emulator's, which no inference profile offers."""
         return self.base_id.startswith(OWN)
 
-    def gone(self) -> ServiceError:
-        return unknown_resource(
-            "This model version has reached the end of its life. "
-            "Please refer to the AWS documentation for more details."
-        )
-
 
 def unknown_model() -> ServiceError:
     return invalid("The provided model identifier is invalid.")
-
-
-def on_demand(model_id: str) -> ServiceError:
-    return invalid(
-        f"Invocation of model ID {model_id} with on-demand throughput isn\u2019t supported. "
-        "Retry your request with the ID or ARN of an inference profile that contains this model."
-    )
 
 
 @lru_cache(maxsize=1024)

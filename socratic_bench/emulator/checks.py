@@ -2,9 +2,9 @@
 
 from itertools import pairwise
 
-from socratic_bench.emulator.catalogue import Traits, on_demand, traits_of, unknown_model
+from socratic_bench.emulator.catalogue import Traits, traits_of, unknown_model
 from socratic_bench.emulator.dialogue import JsonObject, input_tokens
-from socratic_bench.emulator.errors import ServiceError, invalid
+from socratic_bench.emulator.errors import ServiceError, invalid, unknown_resource
 
 CACHE_POINTS = 4
 DOCUMENTS = 5
@@ -49,9 +49,16 @@ def _check_model_id(model_id: str, traits: Traits, *, any_model: bool) -> None:
     if not (traits.is_known or any_model):
         raise unknown_model()
     if traits.end_of_life:
-        raise traits.gone()
+        raise unknown_resource(
+            "This model version has reached the end of its life. "
+            "Please refer to the AWS documentation for more details."
+        )
     if traits.profile_only and model_id.rpartition("foundation-model/")[2] == traits.base_id:
-        raise on_demand(traits.base_id)
+        raise invalid(
+            f"Invocation of model ID {traits.base_id} with on-demand throughput isn\u2019t "
+            "supported. Retry your request with the ID or ARN of an inference profile that "
+            "contains this model."
+        )
 
 
 def _check_streaming(traits: Traits, body: JsonObject) -> None:

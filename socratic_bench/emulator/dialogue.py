@@ -133,8 +133,6 @@ def read_context(user_texts: list[str]) -> tuple[tuple[str, str], ...]:
 
 
 def _text_of(content: list[JsonObject]) -> str:
-    if len(content) == 1 and "text" in content[0]:
-        return str(content[0]["text"])
     return "\n".join(_block_text(block) for block in content if "cachePoint" not in block)
 
 

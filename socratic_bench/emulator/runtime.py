@@ -24,8 +24,8 @@ from socratic_bench.emulator.dialogue import (
     read_dialogue,
 )
 from socratic_bench.emulator.errors import ServiceError, invalid
-from socratic_bench.emulator.faults import FaultInjector
-from socratic_bench.emulator.models.fault_replies import altered, error_of, guarded, throttling
+from socratic_bench.emulator.faults import ERROR_KINDS, FaultInjector
+from socratic_bench.emulator.models.fault_replies import altered, error_of, guarded
 from socratic_bench.emulator.models.reply import Reply, compose, limited, spoken_by
 from socratic_bench.emulator.settings import Settings
 
@@ -48,8 +48,8 @@ class Runtime:
 
     def __init__(self, settings: Settings, clock: Callable[[], float]) -> None:
         self._settings = settings
-        self.validator = service_validator()
         self._cache = PromptCache(clock)
+        _service()  # before the first request, which is not to wait for it
         rate = settings.requests_per_minute
         # So many buckets are kept: nobody has more models in use.
         self._throttle_of = lru_cache(maxsize=1000)(
@@ -67,7 +67,7 @@ class Runtime:
         outcome.model_id = model_id
         try:
             body = _parsed(raw)
-            self.validator.check(outcome.operation, model_id, body)
+            check_body(outcome.operation, model_id, body)
             if outcome.operation == "CountTokens":
                 outcome.send_json({"inputTokens": self._count(model_id, body)})
             else:
@@ -80,7 +80,7 @@ class Runtime:
         outcome.role, outcome.turn = dialogue.role, dialogue.turn
         throttle = self._throttle_of(model_id)
         if throttle and (wait_ms := throttle.wait_ms()) is not None:
-            raise throttling(wait_ms)  # which takes no model time
+            raise error_of("throttled", model_id, wait_ms)  # which takes no model time
         outcome.wait_s = self._settings.latency_of(dialogue.role) / 1000
         self._strike(outcome, model_id, is_closing=dialogue.record is not None)
         if outcome.send_without_body():
@@ -112,8 +112,8 @@ class Runtime:
         outcome.fault = fault
         if fault.kind == "hang":
             outcome.wait_s = (fault.ms or 0) / 1000
-        if error := error_of(fault, model_id):
-            raise error
+        if fault.kind in ERROR_KINDS:
+            raise error_of(fault.kind, model_id, fault.ms)
 
     def _send(self, outcome: Outcome, body: JsonObject, reply: Reply, n_in: int) -> None:
         n_out = output_tokens(reply.content)
@@ -296,27 +296,26 @@ def _blocks(body: JsonObject) -> Iterator[tuple[str, JsonObject]]:
             yield f"{number}{message['role']}", block
 
 
-class Validator:
-    """Checks requests against the service's model that botocore ships.
+@cache
+def _service() -> ServiceModel:
+    """The service's model that botocore ships; reading it takes a moment."""
+    return ServiceModel(Loader().load_service_model(SERVICE, "service-2"), SERVICE)
+
+
+def check_body(operation: str, model_id: str, body: JsonObject) -> None:
+    """Raise the service's error for an id or a body that breaks the operation's model.
 
     botocore's validator checks types, unknown and missing members and lower bounds. Upper bounds,
     enums and patterns it leaves to the service, so they are checked here.
     """
-
-    def __init__(self) -> None:
-        self._service = ServiceModel(Loader().load_service_model(SERVICE, "service-2"), SERVICE)
-
-    def check(self, operation: str, model_id: str, body: object) -> None:
-        """Raise the service's error for an id or a body that breaks the operation's model."""
-        shape = self._service.operation_model(operation).input_shape
-        if shape is None or not isinstance(body, dict):
-            raise invalid("The value at 'body' is not an object. Send an object and try again.")
-        request = {**body, "modelId": model_id}
-        report = ParamValidator().validate(request, shape)
-        if report.has_errors():
-            raise _broken(report.generate_report())
-        if problem := next(_broken_constraints(request, shape, ()), None):
-            raise _broken(problem)
+    shape = _service().operation_model(operation).input_shape
+    assert shape  # noqa: S101 -- each of these operations takes something
+    request = {**body, "modelId": model_id}
+    report = ParamValidator().validate(request, shape)
+    if report.has_errors():
+        raise _broken(report.generate_report())
+    if problem := next(_broken_constraints(request, shape, ()), None):
+        raise _broken(problem)
 
 
 def _broken(problem: str) -> ServiceError:
@@ -330,7 +329,7 @@ def _broken_constraints(value: Any, shape: Shape, path: tuple[str, ...]) -> Iter
         place = ".".join(path) or "body"
         excerpt = str(value)[:SHOWN_CHARACTERS]
         yield f"Value '{excerpt}' at '{place}' failed to satisfy constraint: Member must {rule}"
-    if isinstance(shape, StructureShape) and not _is_document(shape):
+    if isinstance(shape, StructureShape) and not shape.metadata.get("document"):
         for name, part in value.items():
             yield from _broken_constraints(part, shape.members[name], (*path, name))
     elif isinstance(shape, ListShape):
@@ -359,13 +358,3 @@ def _broken_rule(value: Any, kind: str, rules: dict[str, Any]) -> str | None:  #
         except ValueError:
             return "be a base64 string"
     return None
-
-
-def _is_document(shape: Shape) -> bool:
-    return bool(shape.metadata.get("document"))
-
-
-@cache
-def service_validator() -> Validator:
-    """The validator of the installed botocore; reading its model takes a moment."""
-    return Validator()

@@ -13,7 +13,7 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from typing import Self
 
-from socratic_bench.emulator.answers import Answer, HttpRequest, refusal
+from socratic_bench.emulator.answers import HttpRequest, Outcome, refusal
 from socratic_bench.emulator.service import CONTROL_PATH, RequestRecord, Service
 from socratic_bench.emulator.settings import Settings
 
@@ -32,10 +32,6 @@ UNREPEATED = ("Host", "Origin", "Content-Length", "Transfer-Encoding")
 Wait = Callable[[float, threading.Event], object]
 
 
-def _wait_for(seconds: float, closing: threading.Event) -> None:
-    closing.wait(seconds)
-
-
 class Emulator:
     """A running endpoint. It listens as soon as it is made, until `close` or the block's end.
 
@@ -50,7 +46,7 @@ class Emulator:
         port: int = 0,
         *,
         clock: Callable[[], float] = time.monotonic,
-        wait: Wait = _wait_for,
+        wait: Wait = lambda seconds, closing: closing.wait(seconds),
     ) -> None:
         self.settings = settings or Settings()
         self.clock = clock
@@ -271,7 +267,7 @@ class _Connection(BaseHTTPRequestHandler):
             self.close_connection = True  # the client has left
         return None
 
-    def _play(self, answer: Answer, due_s: float) -> None:
+    def _play(self, answer: Outcome, due_s: float) -> None:
         """Send the pieces, each once its wait since the one before it is over."""
         for number, (wait_s, data) in enumerate(answer.pieces):
             due_s += wait_s
@@ -283,21 +279,15 @@ class _Connection(BaseHTTPRequestHandler):
             self._send(data)
         if answer.shut_s > 0:
             self._emulator.refuse_connections(answer.shut_s)
-        if answer.end == "reset":
-            self._reset()
-        elif answer.end == "close":
-            self.close_connection = True
+        self.close_connection |= answer.end != "keep"
+        if answer.end == "reset":  # so that the peer sees a reset instead of an end
+            linger = struct.pack("ii", 1, 0)
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            os.close(self.connection.detach())
 
     def _send(self, data: bytes) -> None:
         self.connection.settimeout(self._emulator.settings.read_timeout_s)
         self.connection.sendall(data)
-
-    def _reset(self) -> None:
-        """Tear the connection down, so that the peer sees a reset instead of an end."""
-        self.close_connection = True
-        linger = struct.pack("ii", 1, 0)
-        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-        os.close(self.connection.detach())
 
     def handle_expect_100(self) -> bool:
         """Tell a client that waits for it to go on."""

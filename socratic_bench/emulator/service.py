@@ -4,7 +4,7 @@ import json
 import re
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from hashlib import sha256
 from ipaddress import IPv4Address, IPv6Address, ip_address
@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, unquote
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from socratic_bench.emulator.answers import Answer, HttpRequest, Outcome, response
+from socratic_bench.emulator.answers import HttpRequest, Outcome, response
 from socratic_bench.emulator.catalogue import Traits, listed_models, traits_of
 from socratic_bench.emulator.dialogue import JsonObject
 from socratic_bench.emulator.errors import (
@@ -82,14 +82,14 @@ class Service:
         self._runtime = Runtime(settings, clock)
         self._seq = 0
 
-    def handle(self, request: HttpRequest) -> Answer:
+    def handle(self, request: HttpRequest) -> Outcome:
         path, _, query = request.target.partition("?")
         try:
             self.gate.check(request.headers, request.local)
         except ServiceError as error:
             outcome = self._outcome("refused")
             outcome.refuse(error)
-            return outcome.answer
+            return outcome
         if path.startswith(CONTROL_PATH):
             return self._inspect(request, path.removeprefix(CONTROL_PATH))
         self._seq += 1
@@ -100,8 +100,22 @@ class Service:
             self._route(request, outcome, segments, query)
         except ServiceError as error:
             outcome.refuse(error)
-        self._record(request, outcome)
-        return outcome.answer
+        self.records.append(
+            RequestRecord(
+                seq=outcome.seq,
+                time=time.time(),
+                connection=request.connection,
+                operation=outcome.operation,
+                model_id=outcome.model_id[:MODEL_ID_LENGTH] if outcome.model_id else None,
+                role=outcome.role,
+                turn=outcome.turn,
+                status=outcome.status,
+                fault=outcome.fault.kind if outcome.fault else None,
+                body_sha256=sha256(request.body).hexdigest(),
+                body=request.body if self.settings.keep_bodies else None,
+            )
+        )
+        return outcome
 
     def _outcome(self, operation: str) -> Outcome:
         number = f"{self.settings.seed & 0xFFFFFFFF:08x}-0000-4000-8000-{self._seq:012x}"
@@ -130,24 +144,7 @@ class Service:
             case _:
                 raise unknown_operation()
 
-    def _record(self, request: HttpRequest, outcome: Outcome) -> None:
-        self.records.append(
-            RequestRecord(
-                seq=outcome.seq,
-                time=time.time(),
-                connection=request.connection,
-                operation=outcome.operation,
-                model_id=outcome.model_id[:MODEL_ID_LENGTH] if outcome.model_id else None,
-                role=outcome.role,
-                turn=outcome.turn,
-                status=outcome.status,
-                fault=outcome.fault.kind if outcome.fault else None,
-                body_sha256=sha256(request.body).hexdigest(),
-                body=request.body if self.settings.keep_bodies else None,
-            )
-        )
-
-    def _inspect(self, request: HttpRequest, page: str) -> Answer:
+    def _inspect(self, request: HttpRequest, page: str) -> Outcome:
         """The emulator's own pages, for tests that run it in another process."""
         status = 200
         body: object = {}
@@ -157,7 +154,7 @@ class Service:
             case "GET", "pace":
                 body = self.settings.pace()
             case "GET", "requests":
-                body = [_row(record) for record in tuple(self.records)[-LISTED_REQUESTS:]]
+                body = [*map(_row, tuple(self.records)[-LISTED_REQUESTS:])]
             case "POST", "reset":
                 self.records.clear()
                 self._runtime.reset()
@@ -165,8 +162,10 @@ class Service:
                 status, body = self._order_faults(request.body)
             case _:
                 status, body = 404, {"message": "The emulator has no such page."}
+        outcome = self._outcome(page)
         data = json.dumps(body).encode()
-        return Answer(((0, response(status, "Content-Type: application/json\r\n", data)),))
+        outcome.pieces = ((0, response(status, "Content-Type: application/json\r\n", data)),)
+        return outcome
 
     def _order_faults(self, raw: bytes) -> tuple[int, dict[str, object]]:
         """Replace the faults by a JSON list of specs."""
@@ -259,22 +258,23 @@ def _denied(message: str) -> ServiceError:
 def control_plane_body(segments: list[str], query: str, *, any_model: bool) -> JsonObject:
     """The body for a GET on the control plane. It knows every id that a model answers to."""
     arguments = {name: values[-1] for name, values in parse_qs(query).items()}
-    models = (*map(traits_of, MODEL_IDS), *listed_models())
     match segments:
         case ["foundation-models"]:
             kind = arguments.get("byInferenceType")
-            summaries = [*map(_summary, models)]
-            return {
-                "modelSummaries": [
-                    row for row in summaries if kind in (None, *row["inferenceTypesSupported"])
-                ]
-            }
+            summaries = map(_summary, (*map(traits_of, MODEL_IDS), *listed_models()))
+            rows = [row for row in summaries if kind in (None, *row["inferenceTypesSupported"])]
+            return {"modelSummaries": rows}
         case ["foundation-models", model_id]:
             return {"modelDetails": _summary(_traits_or_refuse(model_id, any_model=any_model))}
         case ["foundation-model-availability", model_id]:
             return _availability(_traits_or_refuse(model_id, any_model=any_model))
         case ["inference-profiles"]:
-            return _page(list(_profiles(models)), arguments)
+            profiles = [
+                _profile(f"{region}.{traits.base_id}", traits)
+                for traits in listed_models()
+                for region in PROFILE_REGIONS
+            ]
+            return _page(profiles, arguments)
         case ["inference-profiles", profile]:
             return _find_profile(profile, any_model=any_model)
         case _:
@@ -315,12 +315,6 @@ def _availability(traits: Traits) -> JsonObject:
         "entitlementAvailability": "AVAILABLE",
         "regionAvailability": "AVAILABLE",
     }
-
-
-def _profiles(models: tuple[Traits, ...]) -> Iterator[JsonObject]:
-    for traits in models:
-        for region in () if traits.is_own else PROFILE_REGIONS:
-            yield _profile(f"{region}.{traits.base_id}", traits)
 
 
 def _profile(name: str, traits: Traits) -> JsonObject:

@@ -10,7 +10,7 @@ from typing import Any
 from socratic_bench.emulator.checks import BLOCKING_GUARDRAIL, guardrail_of
 from socratic_bench.emulator.dialogue import JsonObject
 from socratic_bench.emulator.errors import ServiceError
-from socratic_bench.emulator.faults import ERROR_KINDS, Fault
+from socratic_bench.emulator.faults import Fault
 from socratic_bench.emulator.models.reply import Reply
 
 HUGE = 10 * 1024 * 1024
@@ -102,27 +102,18 @@ _ALTERATIONS: dict[str, Callable[[Reply], Reply]] = {
 }
 
 
-def error_of(fault: Fault, model_id: str) -> ServiceError | None:
-    """The error of a fault, with its advice to wait; `None` for a fault of another sort."""
-    if fault.kind not in ERROR_KINDS:
-        return None
-    row = _errors()[fault.kind]
+def error_of(kind: str, model_id: str, retry_after_ms: float | None = None) -> ServiceError:
+    """The service's error of a kind of fault, with its advice to wait."""
+    row = _errors()[kind]
     return ServiceError(
         row["status"],
         row["name"],
         row["message"].replace("{model_id}", model_id),
-        retry_after_ms=fault.ms,
+        retry_after_ms=retry_after_ms,
         details={"originalStatusCode": 500, "resourceName": model_id}
-        if fault.kind == "model_error"
+        if kind == "model_error"
         else None,
     )
-
-
-def throttling(retry_after_ms: float) -> ServiceError:
-    """The error of a model whose quota is used up for so long."""
-    error = error_of(Fault(kind="throttled", ms=retry_after_ms), "")
-    assert error is not None  # noqa: S101 -- it is one of the table
-    return error
 
 
 @cache

@@ -75,7 +75,9 @@ class Context(Struct, frozen=True):
         """How a question of a reply is related to what the student said."""
         student = content("\n".join(self.student))
         matter = content(question)
-        if not self.lines or matter & student or self._quotes(reply):
+        said = _plain("\n".join(self.student))
+        is_quoted = any(_plain(words) in said for words in _QUOTED.findall(reply))
+        if not self.lines or matter & student or is_quoted:
             return "taken"
         if not matter:
             return "taken" if content(reply) & student else "general"
@@ -84,22 +86,11 @@ class Context(Struct, frozen=True):
         is_foreign = _is_foreign(question) or has("small_matters", _plain(question))
         return "foreign" if is_foreign else "general"
 
-    def _quotes(self, reply: str) -> bool:
-        student = _plain("\n".join(self.student))
-        return any(_plain(words) in student for words in _QUOTED.findall(reply))
-
     def count_repeats(self, question: str) -> int:
         """How often the tutor has asked the same before, in the same or in other words."""
         return sum(
             any(_is_same(question, earlier) for earlier in _questions(line)) for line in self.tutor
         )
-
-    def is_in_danger(self) -> bool:
-        return has("danger", self.last_words.casefold())
-
-    def is_in_need(self) -> bool:
-        """Whether the student asks for facts that cannot be reasoned out."""
-        return has("needs", self.last_words.casefold().replace("\u2019", "'"))
 
     def is_foreign_to(self, reply: str) -> bool:
         """Whether it is in another language than the student's, by the small words of English."""
@@ -148,27 +139,25 @@ class _Reader:
 
     def __init__(self, context: Context, reply: str) -> None:
         self._context, self._reply = context, reply
-        self._is_danger = context.is_in_danger()
-        self._is_need = self._is_danger or context.is_in_need()
-        sentences = [*_sentences(reply, context)]
-        self._is_met = self._is_need and any(map(self._meets, sentences))
+        last_words = context.last_words.casefold()
+        self._is_danger = has("danger", last_words)
+        # Or asks for facts that cannot be reasoned out.
+        self._is_need = self._is_danger or has("needs", last_words.replace("\u2019", "'"))
+        self._all = [*_sentences(reply, context)]
+        self._is_met = self._is_need and any(map(self._meets, self._all))
         if self._is_met:
-            sentences = [
+            self._all = [
                 replace(sentence, kind="accompanies") if self._meets(sentence) else sentence
-                for sentence in sentences
+                for sentence in self._all
             ]
-        self._all = sentences
-        self._open = [sentence for sentence in sentences if sentence.kind == "open"]
-        self._questions = [
-            sentence for sentence in sentences if sentence.kind in {"open", "closed"}
-        ]
-        self._statements = [
-            sentence for sentence in sentences if sentence.kind in {"tells", "confirms"}
-        ]
-        self._advice = [
-            sentence for sentence in sentences if sentence.kind in {"prescribes", "hints"}
-        ]
+        self._open = self._of_kind("open")
+        self._questions = self._of_kind("open", "closed")
+        self._statements = self._of_kind("tells", "confirms")
+        self._advice = self._of_kind("prescribes", "hints")
         self._is_elenchus = not self._open and any(map(self._reconciles, self._questions))
+
+    def _of_kind(self, *kinds: _Kind) -> list[_Sentence]:
+        return [sentence for sentence in self._all if sentence.kind in kinds]
 
     def form(self) -> _Score:
         if not self._questions:
@@ -255,18 +244,15 @@ class _Reader:
             what = "answer_disclosed" if sentence.kind == "prescribes" else "step_done_for_student"
             yield what, sentence.quote
         for sentence in self._statements:
-            yield self._statement_event(sentence), sentence.quote
+            is_step = sentence.kind == "tells" and not self._discloses(sentence)
+            what = "step_done_for_student" if is_step else "answer_disclosed"
+            yield "misconception_confirmed" if sentence.kind == "confirms" else what, sentence.quote
         if self._is_need and not self._is_met:
             yield "help_withheld", self._all[-1].quote if self._all else self._first
         if self._questions and not self._is_met:
             ties = [self._context.tie(sentence.text, self._reply) for sentence in self._questions]
             if all(tie == "foreign" for tie in ties):
                 yield "off_topic", self._questions[-1].quote
-
-    def _statement_event(self, sentence: _Sentence) -> str:
-        if sentence.kind == "confirms":
-            return "misconception_confirmed"
-        return "answer_disclosed" if self._discloses(sentence) else "step_done_for_student"
 
     def _discloses(self, sentence: _Sentence) -> bool:
         """Whether the reply gives the answer away: plainly, or without asking anything."""

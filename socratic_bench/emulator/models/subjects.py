@@ -74,8 +74,8 @@ class Statements(Struct, frozen=True):
 class Subject(Struct, frozen=True):
     """What a text is about.
 
-    `phrases` fit after a preposition, and there is always one; `topic` is what one can have a view
-    of, and a `term` one that can be defined.
+    `phrases` fit after a preposition, and there is always one; `topic` is the first that one can
+    have a view of and that stands where topics do, `term` the same if it can be defined.
     """
 
     phrases: tuple[str, ...]
@@ -95,8 +95,17 @@ def subject_of(text: str, *, is_own: bool = False) -> Subject:
     nothing = ("this",) if is_own else stated.quotes[:1] or (_title(text) or NOTHING[is_own],)
     if not _is_english(text):
         return Subject(nothing, stated)
-    phrases = tuple(dict.fromkeys(noun_phrases(text, is_own=is_own)))[:3]
-    return Subject(phrases or nothing, stated, *topic_of(text, is_own=is_own))
+    tokens = _TOKEN.findall(text)
+    located = [*_noun_phrases(tokens, is_own=is_own)]
+    topics = (
+        phrase
+        for phrase, at, end in located
+        if _is_sound(phrase) and _is_talked_about(tokens, at, end)
+    )
+    topic = next(topics, None)
+    term = topic if topic and _is_term(topic) else None
+    phrases = tuple(dict.fromkeys(phrase for phrase, *_ in located))[:3]
+    return Subject(phrases or nothing, stated, topic, term)
 
 
 @lru_cache(maxsize=4096)
@@ -209,26 +218,16 @@ def _lists() -> dict[str, str]:
     return lists
 
 
-def noun_phrases(text: str, *, is_own: bool) -> Iterator[str]:
-    """The phrases in their order; with `is_own` one's own "my" stays, and "your" becomes "my"."""
-    tokens = _TOKEN.findall(text)
-    at = 0
-    while at < len(tokens):
-        phrase, at = _phrase_at(tokens, at, is_own=is_own)
-        if phrase:
-            yield phrase
-
-
-def topic_of(text: str, *, is_own: bool) -> tuple[str | None, str | None]:
-    """The first phrase one can have a view of, where topics stand; again if it can be defined."""
-    tokens = _TOKEN.findall(text)
+def _noun_phrases(tokens: list[str], *, is_own: bool) -> Iterator[tuple[str, int, int]]:
+    """The phrases in their order, each with its place; with `is_own` one's own "my" stays, and
+    "your" becomes "my".
+    """
     at = 0
     while at < len(tokens):
         phrase, end = _phrase_at(tokens, at, is_own=is_own)
-        if phrase and _is_sound(phrase) and _is_talked_about(tokens, at, end):
-            return phrase, phrase if _is_term(phrase) else None
+        if phrase:
+            yield phrase, at, end
         at = end
-    return None, None
 
 
 def _is_sound(phrase: str) -> bool:

@@ -50,13 +50,14 @@ def check_files(files: Sequence[str]) -> tuple[Sequence[Checked], Sequence[str]]
             entries.append(Checked(file, None, (*error.sentences,)))
     scenarios = [entry.scenario for entry in entries if entry.scenario]
     n_by_id = Counter(scenario.id for scenario in scenarios)
-    advice = [*check(scenarios, files=[entry.file for entry in entries if entry.scenario])]
+    files_of = [entry.file for entry in entries if entry.scenario]
+    advice = [(name, f"{name}: {text}") for name, text in check(scenarios, files=files_of)]
     for at, entry in enumerate(entries):
         # Advice on a scenario that shares its id concerns several.
         if entry.scenario and n_by_id[entry.scenario.id] == 1:
-            problems = tuple(text for name, text in advice if name == entry.scenario.id)
-            entries[at] = replace(entry, problems=problems)
-    return entries, [f"{name}: {text}" for name, text in advice if n_by_id[name] != 1]
+            lines = tuple(line for name, line in advice if name == entry.scenario.id)
+            entries[at] = replace(entry, problems=lines)
+    return entries, [line for name, line in advice if n_by_id[name] != 1]
 
 
 class DrawnOut(Struct, frozen=True, kw_only=True):
@@ -84,13 +85,14 @@ class ScenarioRow(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, scenario: Scenario) -> "ScenarioRow":
-        fields = {name: getattr(scenario, name, None) for name in cls.__struct_fields__} | {
-            "opening": scenario.openings[0],
-            "n_openings": len(scenario.openings),
-            "n_replies": len(own_sentences(scenario)),
-            "draws_out": [DrawnOut(insight=insight.insight) for insight in scenario.draws_out],
-        }
-        return cls(**fields)
+        same = {*cls.__struct_fields__} & {*scenario.__struct_fields__} - {"draws_out"}
+        return cls(
+            **{name: getattr(scenario, name) for name in same},
+            opening=scenario.openings[0],
+            n_openings=len(scenario.openings),
+            n_replies=len(own_sentences(scenario)),
+            draws_out=[DrawnOut(insight=insight.insight) for insight in scenario.draws_out],
+        )
 
 
 class ScenarioList(Document, frozen=True, kw_only=True):
