@@ -29,7 +29,7 @@ from socratic_bench.benchmarks.execution.sampling import (
     sampling_problems,
 )
 from socratic_bench.benchmarks.execution.settings import Settings
-from socratic_bench.errors import Problem, UsageError, Words, with_sentence
+from socratic_bench.errors import Mistakes, Problem, UsageError
 from socratic_bench.ports.benchmark import (
     Benchmark,
     Episode,
@@ -96,15 +96,20 @@ class ExecutionBenchmark(Benchmark):
     def prepare(self, config: CoreConfig) -> ExecutionEpisode:
         """All calls of a run. Raises `UsageError` with all mistakes in settings, prompt, data."""
         settings = part_of(config, Settings)
-        problems: list[Words] = [*sampling_problems(settings)]
+        mistakes = Mistakes(sampling_problems(settings))
         if settings.prompt is not None:
-            problems.append(Problem.of("{prompt} is nothing that execution asks: leave it out."))
-        system, data = _read_system(settings, problems), _read_data(settings, problems)
-        items = make_items(settings, data.problems) if data else ()
-        if data and not items:
-            problems.append(_no_items_problem(data))
-        if problems or data is None:
-            raise UsageError(problems)
+            text = "{prompt} is nothing that execution asks: leave it out."
+            mistakes.sentences.append(Problem.of(text))
+        system: str | None = None
+        data: DataSet | None = None
+        items: tuple[Item, ...] = ()
+        with mistakes:
+            if settings.system_prompt_file:
+                system = read_system_prompt(settings.system_prompt_file)
+        with mistakes:
+            data, items = _read_items(settings)
+        if mistakes.sentences or data is None:
+            raise mistakes.error()
         sample = ExecutionSample(
             id=f"{settings.task}-{data.sha256[:12]}",
             label=_label(settings, items),
@@ -167,39 +172,21 @@ class ExecutionEpisode(Episode, frozen=True, kw_only=True):
 BENCHMARK = ExecutionBenchmark()
 
 
-def _read_data(settings: Settings, problems: list[Words]) -> DataSet | None:
-    """The data set, or `None` after its mistakes were added to `problems`."""
-    try:
-        return read_problems(
-            settings.dataset,
-            split=settings.split,
-            include_missing_mutations=settings.include_missing_mutations,
-        )
-    except UsageError as error:
-        first, *more_sentences = error.sentences
-        problems.extend(
-            [with_sentence(first, error.hint) if error.hint else first, *more_sentences]
-        )
-        return None
-
-
-def _read_system(settings: Settings, problems: list[Words]) -> str | None:
-    """The user's system prompt, or `None` without one or after `problems` were added."""
-    if not settings.system_prompt_file:
-        return None
-    try:
-        return read_system_prompt(settings.system_prompt_file)
-    except UsageError as error:
-        problems.extend(error.sentences)
-        return None
-
-
-def _no_items_problem(data: DataSet) -> Problem:
-    return Problem.of(
+def _read_items(settings: Settings) -> tuple[DataSet, tuple[Item, ...]]:
+    """The data set, and what is asked of it. Raises `UsageError`, also if that is nothing."""
+    data = read_problems(
+        settings.dataset,
+        split=settings.split,
+        include_missing_mutations=settings.include_missing_mutations,
+    )
+    if items := make_items(settings, data.problems):
+        return data, items
+    problem = Problem.of(
         "No problem is left to ask: {dataset} has {kept}, and those from {pred_start_index} and "
         "{choice_start_index} on are asked.",
         kept=plural(len(data.problems), "problem"),
     )
+    raise UsageError([problem])
 
 
 def _dropped_notices(data: DataSet) -> Sequence[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any, Self
 
 from msgspec import Struct, field
@@ -10,13 +11,13 @@ from msgspec import Struct, field
 from socratic_bench.benchmarks.execution.answers import ExecutionTurn
 from socratic_bench.benchmarks.execution.choice import Choice, choice
 from socratic_bench.benchmarks.execution.dataset.reading import DataSet
-from socratic_bench.benchmarks.execution.items import Item, Kind, Program, other_program
+from socratic_bench.benchmarks.execution.items import LEVELS, Item, Kind, Program, other_program
 from socratic_bench.benchmarks.execution.outcomes import Signed
 from socratic_bench.benchmarks.execution.prediction import (
     LevelEntry,
     Prediction,
     Turns,
-    levels,
+    level_entry,
     prediction,
 )
 from socratic_bench.benchmarks.execution.settings import Level, Settings
@@ -152,10 +153,18 @@ class RunPart(Part, frozen=True, kw_only=True):
             return [item for item in sample.items if item.kind in kinds]
 
         return cls(
-            dataset=_dataset(sample.data),
+            dataset=DatasetEntry(
+                place=sample.data.place,
+                sha256=sample.data.sha256,
+                rows=sample.data.n_rows,
+                dropped=[*sample.data.dropped],
+            ),
             prediction=prediction(predicted, items) if (items := items_of("prediction")) else None,
             choice=choice(chosen, items) if (items := items_of("choice", "control")) else None,
-            reasoning=levels(compared, items, settings, lambda turns: _cost_usd(result, turns))
+            reasoning=[
+                level_entry(level, compared, items, settings, partial(_cost_usd, result))
+                for level in LEVELS
+            ]
             if (items := items_of("reasoning"))
             else None,
         )
@@ -169,12 +178,6 @@ PARTS = Parts(
     turn_file=TurnPart,
     max_turns=MOST_TURNS,
 )
-
-
-def _dataset(data: DataSet) -> DatasetEntry:
-    return DatasetEntry(
-        place=data.place, sha256=data.sha256, rows=data.n_rows, dropped=[*data.dropped]
-    )
 
 
 def _cost_usd(result: RunResult, turns: Turns) -> float | None:

@@ -156,17 +156,13 @@ def _choice_items(settings: Settings, problems: Sequence[Problem]) -> Iterator[I
                 can_revert=_can_revert(problem, case, skips_boolean=settings.choice_skip_boolean),
             )
             for number in range(settings.choice_runs):
-                program = _program_as_a(settings, problem, number)
+                # Each program is A in turn; in an odd last decision it is drawn.
+                is_odd = number == settings.choice_runs - 1 and settings.choice_runs % 2
+                drawn = _digest(settings.choice_seed, "first", problem.id)[0]
+                program = PROGRAMS[(drawn if is_odd else number) % 2]
                 yield replace(first, round=number, program=program)
             if settings.choice_control:
                 yield replace(first, kind="control", can_revert=False)
-
-
-def _program_as_a(settings: Settings, problem: Problem, number: int) -> Program:
-    """The program that is A in a decision: in turn; that of an odd last decision is drawn."""
-    if number == settings.choice_runs - 1 and settings.choice_runs % 2:
-        number = _digest(settings.choice_seed, "first", problem.id)[0]
-    return PROGRAMS[number % 2]
 
 
 def _select(problems: Sequence[Problem], start: int, number: int) -> Sequence[Problem]:

@@ -141,7 +141,7 @@ def count_outcomes(outcomes: Outcomes) -> dict[str, int]:
 
 def rate(cases: Cases) -> Figure:
     """The rate over all cases, clustered by problem."""
-    clusters = [[float(is_so) for is_so in values] for values in cases.values() if values]
+    clusters = [[*map(float, values)] for values in cases.values() if values]
     if not clusters:
         return Figure(value=None, low=None, high=None, successes=0, n=0, n_problems=0)
     mean = clustered(clusters)

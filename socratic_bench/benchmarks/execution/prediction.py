@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from statistics import fmean
 from typing import Annotated
 
 from msgspec import Struct, field
@@ -236,16 +237,10 @@ class LevelEntry(Struct, frozen=True, kw_only=True):
     cost_usd: Annotated[Amount | None, doc("USD of its calls; null if not known")]
 
 
-def levels(
-    turns: Turns, items: Sequence[Item], settings: Settings, cost_usd: TurnsCost
-) -> list[LevelEntry]:
-    """An entry for each level, the lowest one first."""
-    return [_entry(level, turns, items, settings, cost_usd) for level in LEVELS]
-
-
-def _entry(
+def level_entry(
     level: Level, turns: Turns, items: Sequence[Item], settings: Settings, cost_usd: TurnsCost
 ) -> LevelEntry:
+    """The figures of a level; `turns` and `items` are those of all levels."""
     at_level = [turn for turn in turns if turn.item.level == level]
     outcomes = [turn.item_outcome for turn in at_level]
     n_items = Counter(item.program for item in items if item.level == level)
@@ -261,7 +256,9 @@ def _entry(
         mean_output_tokens=(
             round(usage.output_tokens / len(at_level), 2) if usage and at_level else None
         ),
-        mean_latency_ms=_mean([turn.reply.latency_ms for turn in at_level]),
+        mean_latency_ms=(
+            round(fmean(turn.reply.latency_ms for turn in at_level), 2) if at_level else None
+        ),
         cost_usd=cost_usd(at_level),
     )
 
@@ -279,7 +276,3 @@ def _gaps_to_lowest(turns: Turns, outcomes: Outcomes) -> LevelGaps:
         mc=difference(correct_cases, "mutated"),
         mr=difference(reversion_cases, "mutated"),
     )
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return round(sum(values) / len(values), 2) if values else None

@@ -62,11 +62,7 @@ class LimitsEntry(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, limits: Limits) -> "LimitsEntry":
-        return cls(
-            timeout_s=limits.timeout_s,
-            memory_bytes=limits.memory_bytes,
-            printed_bytes=limits.printed_bytes,
-        )
+        return cls(**{name: getattr(limits, name) for name in cls.__struct_fields__})
 
 
 class Isolation(Struct, frozen=True, kw_only=True):

@@ -155,14 +155,8 @@ def read_row(row: object, *, needs_literals: bool) -> ParsedRow:
 
 def digest(problem: Problem) -> str:
     """The sha256 of what is executed, hexadecimal."""
-    parts = [
-        problem.code,
-        problem.inputs,
-        problem.outputs,
-        problem.mutated_code,
-        problem.mutated_outputs,
-    ]
-    return sha256(orjson.dumps(parts)).hexdigest()
+    names = ("code", "inputs", "outputs", "mutated_code", "mutated_outputs")
+    return sha256(orjson.dumps([getattr(problem, name) for name in names])).hexdigest()
 
 
 def _cases(cells: _Cells) -> tuple[tuple[str, ...], tuple[str, ...]]:

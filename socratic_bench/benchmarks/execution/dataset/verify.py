@@ -15,17 +15,9 @@ from socratic_bench.benchmarks.execution.literals import (
     is_literal,
     parse_literal,
 )
-from socratic_bench.benchmarks.execution.sandbox.client import Case, Execution, Outcome, Sandbox
+from socratic_bench.benchmarks.execution.sandbox.client import Case, Execution, Sandbox
 
 MAX_TEXT_CHARACTERS = 200
-_FAULTS_BY_OUTCOME: dict[Outcome, Fault] = {
-    "timeout": "timeout",
-    "output": "output",
-    "memory": "memory",
-    "crashed": "crashed",
-    "no_result": "no_result",
-    "abandoned": "no_result",
-}
 _MESSAGES: dict[Fault, str] = {
     "timeout": "it did not end in time",
     "output": "it printed too much, or its value is too long",
@@ -45,33 +37,27 @@ def verify(problems: Iterable[Problem], sandbox: Sandbox) -> list[VerifiedRow]:
 
 
 def _verify_problem(problem: Problem, sandbox: Sandbox) -> VerifiedRow:
-    programs: list[tuple[Which, str, tuple[str, ...]]] = [
-        ("original", problem.code, problem.outputs)
-    ]
+    runs = sandbox.execute(problem.code, problem.inputs)
+    findings = [*_findings("original", problem.outputs, runs)]
     if problem.mutated_code is not None:
-        programs.append(("mutated", problem.mutated_code, problem.mutated_outputs or ()))
-    findings: list[FindingEntry] = []
-    for which, code, stored in programs:
-        findings += _findings(which, stored, sandbox.execute(code, problem.inputs))
+        runs = sandbox.execute(problem.mutated_code, problem.inputs)
+        findings += _findings("mutated", problem.mutated_outputs or (), runs)
     return VerifiedRow(id=problem.id, sha256=problem.sha256, ok=not findings, findings=findings)
 
 
 def _findings(
     which: Which, stored: Sequence[str], runs: Sequence[Execution]
 ) -> Iterator[FindingEntry]:
-    faults = dict.fromkeys(
-        _FAULTS_BY_OUTCOME[run.outcome] for run in runs if run.outcome in _FAULTS_BY_OUTCOME
-    )
-    if any(run.n_left for run in runs):
-        faults["processes"] = None
-    for fault in faults:
+    faults: list[Fault] = [
+        "no_result" if run.outcome == "abandoned" else run.outcome
+        for run in runs
+        if run.outcome != "ok"
+    ]
+    faults += ["processes"] * any(run.n_left for run in runs)
+    for fault in dict.fromkeys(faults):
+        message = f"{_MESSAGES[fault]}."
         yield FindingEntry(
-            program=which,
-            fault=fault,
-            case=None,
-            message=f"{_MESSAGES[fault]}.",
-            stored=None,
-            found=[],
+            program=which, fault=fault, case=None, message=message, stored=None, found=[]
         )
     finished = [run for run in runs if run.outcome == "ok"]
     for index, text in enumerate(stored):

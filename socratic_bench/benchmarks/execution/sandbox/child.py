@@ -21,13 +21,7 @@ PREAMBLE: Mapping[str, tuple[str, ...]] = {
     ),
     "math": ("ceil", "comb", "factorial", "floor", "gcd", "inf", "isqrt", "lcm", "log2", "sqrt"),
     "heapq": (
-        "heapify",
-        "heappop",
-        "heappush",
-        "heappushpop",
-        "heapreplace",
-        "nlargest",
-        "nsmallest",
+        *("heapify", "heappop", "heappush", "heappushpop", "heapreplace", "nlargest", "nsmallest"),
     ),
     "bisect": ("bisect_left", "bisect_right", "insort"),
     "string": ("ascii_lowercase", "ascii_uppercase", "digits"),
@@ -157,14 +151,8 @@ def _import_hint(error: BaseException) -> str:
 def _non_literal(value: object, above: tuple[int, ...] = ()) -> str | None:
     """A class within a value that is no literal's, or the value within itself; else `None`."""
     kind = type(value)
-    plain = next(
-        (
-            literal_type
-            for literal_type in (*_SCALARS, *_CONTAINERS)
-            if kind.__repr__ is literal_type.__repr__
-        ),
-        None,
-    )
+    like = (of for of in (*_SCALARS, *_CONTAINERS) if kind.__repr__ is of.__repr__)
+    plain = next(like, None)
     if plain is None:
         return kind.__name__
     if id(value) in above:

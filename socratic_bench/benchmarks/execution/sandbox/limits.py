@@ -99,7 +99,10 @@ class Confinement(NamedTuple):
 
 def confine(cpu_s: int, memory_bytes: int, server: int, *, refuses_calls: bool) -> Confinement:
     """Take from this process, for good, what no program needs. Raises `OSError` if it cannot."""
-    _raise_oom_score()
+    # If memory runs out, the kernel is to end this process, and no other.
+    set_readable(readable=True)  # otherwise the file is root's
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(_OOM_SCORE_OF_FIRST_TO_GO, encoding="ascii")
     max_threads = _n_threads_of(os.getuid() or _NOBODY) + _MAX_MORE_THREADS
     for kind, limit in (
         (resource.RLIMIT_CORE, 0),
@@ -141,13 +144,6 @@ def _limit(kind: int, soft: int, hard: int) -> None:
     if present != resource.RLIM_INFINITY:
         soft, hard = min(soft, present), min(hard, present)
     resource.setrlimit(kind, (soft, hard))
-
-
-def _raise_oom_score() -> None:
-    """If memory runs out, the kernel is to end this process, and no other."""
-    set_readable(readable=True)  # otherwise the file is root's
-    with suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text(_OOM_SCORE_OF_FIRST_TO_GO, encoding="ascii")
 
 
 def _n_threads_of(user: int) -> int:

@@ -161,23 +161,16 @@ def _answer(
     if watched.outcome:
         return {"outcome": watched.outcome}
     if os.WIFSIGNALED(status):
-        return {"outcome": _signal_outcome(os.WTERMSIG(status), is_late=used_s >= job["timeout_s"])}
+        number, is_late = os.WTERMSIG(status), used_s >= job["timeout_s"]
+        if number == signal.SIGXCPU or (number == signal.SIGKILL and is_late):
+            return {"outcome": "timeout"}
+        # Killed, but not by us: the kernel had no memory left.
+        return {"outcome": "memory" if number == signal.SIGKILL else "crashed"}
     code = os.WEXITSTATUS(status)
-    if code == _UNCONFINED:
-        return {"outcome": "unconfined"}
-    if code != _DONE or watched.result[:_NONCE_BYTES] != nonce:
-        return {"outcome": "no_result"}
-    try:
-        return {"outcome": "ok", **json.loads(watched.result[_NONCE_BYTES:])}
-    except ValueError:
-        return {"outcome": "no_result"}
-
-
-def _signal_outcome(number: int, *, is_late: bool) -> str:
-    """The outcome of a process that a signal ended, other than ours."""
-    if number == signal.SIGXCPU or (number == signal.SIGKILL and is_late):
-        return "timeout"
-    return "memory" if number == signal.SIGKILL else "crashed"  # the kernel had none left
+    if code == _DONE and watched.result[:_NONCE_BYTES] == nonce:
+        with suppress(ValueError):
+            return {"outcome": "ok", **json.loads(watched.result[_NONCE_BYTES:])}
+    return {"outcome": "unconfined" if code == _UNCONFINED else "no_result"}
 
 
 def sweep(spared: Collection[int] = ()) -> dict[int, tuple[int, float]]:
