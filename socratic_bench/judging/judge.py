@@ -70,23 +70,21 @@ class Judge(Struct, frozen=True, kw_only=True):
         request = verdict_request(self.rubric, judge_input, code=code)
         if self.is_sampled:
             request = replace(request, temperature_if_taken=None)
+        read = partial(
+            read_verdict,
+            rubric=self.rubric,
+            judge_model=self.model.model_id,
+            reply=judge_input.reply,
+        )
         calls: list[Completion] = []
         try:
-            answer = ask(self.model, request, key, partial(self._read, judge_input), calls)
+            answer = ask(self.model, request, key, read, calls)
         except (ModelError, Stopped) as error:
             if error.end_reason not in _TURN_REASONS:
                 raise
-            return self._result_of(unanswered(error, calls), calls)
-        if isinstance(answer, Unreadable):
-            return self._result_of(unusable(answer, calls[-1]), calls)
-        return self._result_of(answer, calls)
-
-    def _read(self, judge_input: JudgeInput, completion: Completion) -> Verdict | Unreadable:
-        return read_verdict(
-            completion, self.rubric, judge_model=self.model.model_id, reply=judge_input.reply
-        )
-
-    def _result_of(self, outcome: Verdict | Unscored, calls: list[Completion]) -> Judged:
+            outcome: Verdict | Unscored = unanswered(error, calls)
+        else:
+            outcome = unusable(answer, calls[-1]) if isinstance(answer, Unreadable) else answer
         finished_at = calls[-1].finished_at if calls else self.now()
         return Judged(outcome=outcome, calls=tuple(calls), finished_at=finished_at)
 
@@ -132,11 +130,14 @@ def conclude(judge: Judge, question: ClosingQuestion) -> ClosingResult:
     except (ModelError, Stopped) as error:
         if isinstance(error, Stopped) and error.end_reason != "budget":
             raise
-        return _result(judge, unanswered(error, calls), calls)
-    if isinstance(answer, Unreadable):
-        return _result(judge, unusable(answer, calls[-1]), calls)
-    verdict = ClosingVerdict(findings=answer, judge_model=judge.model.model_id)
-    return _result(judge, verdict, calls)
+        outcome: ClosingVerdict | Unscored = unanswered(error, calls)
+    else:
+        if isinstance(answer, Unreadable):
+            outcome = unusable(answer, calls[-1])
+        else:
+            outcome = ClosingVerdict(findings=answer, judge_model=judge.model.model_id)
+    finished_at = calls[-1].finished_at if calls else judge.now()
+    return ClosingResult(outcome=outcome, calls=tuple(calls), finished_at=finished_at)
 
 
 def closing_request(
@@ -145,22 +146,19 @@ def closing_request(
     """The question, then the episode's words as data, between delimiters as around a reply."""
     code = delimiter_code(seed, key, JudgeInput(question.lines, question.prompt))
     code = unsaid_code(code, [text for _, text in question.lines])
+    lines = "\n\n".join(f"[{mark}-{code}]\n{text}" for mark, text in question.lines)
+    material = (
+        f"{question.prompt}\n\n<record-{code}>\n{lines}\n</record-{code}>\n\n"
+        f"Answer what was asked about the record between <record-{code}> and </record-{code}>."
+    )
     record = "a whole dialogue" if rubric.is_dialogue else "what was asked and replied"
     rules = _RULES.format(record=record, mark=question.lines[0][0])
     return Request(
         system=f"{question.instructions}\n\n{rules}",
-        messages=(Message.user(_material(question, code)),),
+        messages=(Message.user(material),),
         config=GenerateConfig(max_tokens=MAX_TOKENS),
         temperature_if_taken=rubric.temperature,
         tool=question.tool,
-    )
-
-
-def _material(question: ClosingQuestion, code: str) -> str:
-    record = "\n\n".join(f"[{mark}-{code}]\n{text}" for mark, text in question.lines)
-    return (
-        f"{question.prompt}\n\n<record-{code}>\n{record}\n</record-{code}>\n\n"
-        f"Answer what was asked about the record between <record-{code}> and </record-{code}>."
     )
 
 
@@ -174,10 +172,3 @@ def _read(question: ClosingQuestion, completion: Completion) -> ClosingAnswer | 
         return question.read(arguments)
     except ValueError as problem:
         return Unreadable("invalid_verdict", str(problem))
-
-
-def _result(
-    judge: Judge, outcome: ClosingVerdict | Unscored, calls: list[Completion]
-) -> ClosingResult:
-    finished_at = calls[-1].finished_at if calls else judge.now()
-    return ClosingResult(outcome=outcome, calls=tuple(calls), finished_at=finished_at)

@@ -243,21 +243,19 @@ def aggregate(verdicts: Sequence[Verdict], *, judge_model: str, rule: JuryRule) 
     events = _majority_events(verdicts)
     nearest = {name: _nearest(verdicts, name, score) for name, score in scores.items()}
     # What each part of the verdict is taken from, for its quotations.
-    sources = {**nearest, **{name: _first_to_see(verdicts, name) for name in events or ()}}
+    sources = {**nearest}
+    for name in events or ():
+        sources[name] = next(verdict for verdict in verdicts if name in (verdict.events or {}))
+    quotes = {name: (verdict.quotes or {}).get(name) for name, verdict in nearest.items()}
+    unquoted = tuple(name for name, verdict in sources.items() if name in (verdict.unquoted or ()))
     has_quotes = all(verdict.unquoted is not None for verdict in verdicts)
     return Verdict(
         scores=scores,
         rationale={name: verdict.rationale.get(name) for name, verdict in nearest.items()},
         judge_model=judge_model,
         events=events,
-        quotes={name: (verdict.quotes or {}).get(name) for name, verdict in nearest.items()}
-        if has_quotes
-        else None,
-        unquoted=tuple(
-            name for name, verdict in sources.items() if name in (verdict.unquoted or ())
-        )
-        if has_quotes
-        else None,
+        quotes=quotes if has_quotes else None,
+        unquoted=unquoted if has_quotes else None,
     )
 
 
@@ -273,10 +271,6 @@ def _majority_events(verdicts: Sequence[Verdict]) -> Mapping[str, str] | None:
     quotes = {name: [events[name] for events in votes if name in events] for name in names}
     seen = {name: words[0] for name, words in quotes.items() if 2 * len(words) > len(votes)}
     return seen if votes else None
-
-
-def _first_to_see(verdicts: Sequence[Verdict], event: str) -> Verdict:
-    return next(verdict for verdict in verdicts if event in (verdict.events or {}))
 
 
 def _nearest(verdicts: Sequence[Verdict], dimension: str, score: float) -> Verdict:

@@ -54,8 +54,16 @@ _EVENTS_HINT = "By event: words of the reply that show it, copied from it; null 
 
 def verdict_request(rubric: Rubric, judge_input: JudgeInput, *, code: str) -> Request:
     """The judge's request. What is the same for every turn comes first, to be cached."""
+    instructions = (
+        rubric.instructions,
+        "\n\n".join(map(_levels, rubric.dimensions)),
+        _events(rubric),
+        _examples(rubric),
+        _rules(rubric),
+        _QUOTING if rubric.has_quotes else "",
+    )
     return Request(
-        system="\n\n".join(filter(None, _instructions(rubric))),
+        system="\n\n".join(filter(None, instructions)),
         messages=(Message("user", (Text(_material(judge_input, code)), *judge_input.images)),),
         config=GenerateConfig(
             max_tokens=MAX_TOKENS_WITH_QUOTES if rubric.has_quotes else MAX_TOKENS
@@ -102,7 +110,10 @@ def repair_request(
         _is_repeatable(use, request.tool) for use in uses
     ):
         uses = []
-    quoted: tuple[Block, ...] = tuple(uses) or (Text(_quoted(reply)),)
+    text = raw_text(reply) or "(no text)"
+    if len(text) > MAX_QUOTED_CHARS:
+        text = f"(an answer of {len(text)} characters, left out here)"
+    quoted: tuple[Block, ...] = tuple(uses) or (Text(text),)
     complaint = f"This verdict cannot be used: {problem} Give the whole verdict again, {again}"
     results = tuple(ToolResult(use.id, complaint, is_error=True) for use in uses)
     answer: tuple[Block, ...] = results or (Text(complaint),)
@@ -119,13 +130,6 @@ def _is_repeatable(use: ToolUse, tool: Tool | None) -> bool:
         and is_shallow(use.arguments)
         and len(json.dumps(use.arguments)) <= MAX_QUOTED_CHARS
     )
-
-
-def _quoted(reply: Completion) -> str:
-    text = raw_text(reply)
-    if len(text) > MAX_QUOTED_CHARS:
-        return f"(an answer of {len(text)} characters, left out here)"
-    return text or "(no text)"
 
 
 def delimiter_code(seed: int, key: CallKey, judge_input: JudgeInput) -> str:
@@ -157,17 +161,6 @@ def _material(judge_input: JudgeInput, code: str) -> str:
         f"<context-{code}>\n{context}\n</context-{code}>\n\n"
         f"<reply-{code}>\n{judge_input.reply}\n</reply-{code}>\n\n"
         f"Score the text between <reply-{code}> and </reply-{code}>."
-    )
-
-
-def _instructions(rubric: Rubric) -> tuple[str, ...]:
-    return (
-        rubric.instructions,
-        "\n\n".join(map(_levels, rubric.dimensions)),
-        _events(rubric),
-        _examples(rubric),
-        _rules(rubric),
-        _QUOTING if rubric.has_quotes else "",
     )
 
 
@@ -216,25 +209,23 @@ def _levels(dimension: Dimension) -> str:
 
 
 def _tool(rubric: Rubric) -> Tool:
-    properties = _properties(rubric)
-    required: list[Json] = [*properties]
-    return Tool(
-        name=TOOL_NAME,
-        description=f"Records the scores of one reply by the rubric: {rubric.title}.",
-        input_schema={"type": "object", "properties": properties, "required": required},
-    )
-
-
-def _properties(rubric: Rubric) -> dict[str, Json]:
-    scores: dict[str, Json] = {d.name: _score_schema(d) for d in rubric.dimensions}
+    scores: dict[str, Json] = {
+        d.name: {"type": "number", "minimum": d.low, "maximum": d.high, "multipleOf": d.step}
+        for d in rubric.dimensions
+    }
     words: dict[str, Json] = {d.name: {"type": "string"} for d in rubric.dimensions}
     seen: dict[str, Json] = {e.name: {"type": ["string", "null"]} for e in rubric.events}
-    return {
+    properties: dict[str, Json] = {
         **({"quotes": _object(_QUOTES_HINT, words)} if rubric.has_quotes else {}),
         **({"events": _object(_EVENTS_HINT, seen)} if seen else {}),
         "rationale": _object("One sentence for each score, written before scoring.", words),
         **scores,
     }
+    return Tool(
+        name=TOOL_NAME,
+        description=f"Records the scores of one reply by the rubric: {rubric.title}.",
+        input_schema={"type": "object", "properties": properties, "required": [*properties]},
+    )
 
 
 def _object(description: str, properties: dict[str, Json]) -> Json:
@@ -243,13 +234,4 @@ def _object(description: str, properties: dict[str, Json]) -> Json:
         "description": description,
         "properties": properties,
         "required": [*properties],
-    }
-
-
-def _score_schema(dimension: Dimension) -> Json:
-    return {
-        "type": "number",
-        "minimum": dimension.low,
-        "maximum": dimension.high,
-        "multipleOf": dimension.step,
     }

@@ -77,10 +77,8 @@ def load_rubric(file: Path, *, speakers: tuple[str, str], is_dialogue: bool = Fa
     )
 
 
-@cache
-def _load_built_in(file: Path, *, speakers: tuple[str, str], is_dialogue: bool) -> Rubric:
-    """One of the program's own, which does not change: read once for all runs."""
-    return load_rubric(file, speakers=speakers, is_dialogue=is_dialogue)
+# The program's own do not change: they are read once for all runs.
+_load_built_in = cache(load_rubric)
 
 
 def _example(

@@ -104,7 +104,13 @@ def read_verdict(
         judge_model=judge_model,
         events=events,
         quotes=quotes,
-        unquoted=None if quotes is None else _unquoted({**quotes, **(events or {})}, reply),
+        unquoted=tuple(
+            name
+            for name, words in {**quotes, **(events or {})}.items()
+            if not is_quoted(words or "", reply)
+        )
+        if quotes is not None
+        else None,
     )
 
 
@@ -230,10 +236,6 @@ def _is_seen(value: Json) -> bool:
     return bool(words) and words not in _NOT_SEEN
 
 
-def _unquoted(quotes: Mapping[str, str | None], reply: str) -> tuple[str, ...]:
-    return tuple(name for name, words in quotes.items() if not is_quoted(words or "", reply))
-
-
 def _text(value: Json) -> str | None:
     return clean(value)[:MAX_REASON_CHARS] if isinstance(value, str) and value.strip() else None
 
@@ -282,7 +284,11 @@ def _answer_objects(text: str) -> list[dict[str, Json]]:
     loose = set(scan.loose)
     if places and places[-1] in loose and any(objects[at] != objects[places[0]] for at in places):
         places = [at for at in places if at in loose]
-    return [_raise_broken(objects[at]) for at in places]
+    values = [objects[at] for at in places]
+    for value in values:
+        if isinstance(value, Exception):
+            raise value
+    return [value for value in values if isinstance(value, dict)]
 
 
 class _Scan:
@@ -380,12 +386,6 @@ def _kind(mark: re.Match[str]) -> _Kind:
         if _ANSWER.match(word):
             return "answer"
     return "answer" if _LAYOUT.fullmatch(words[0]) else "other"
-
-
-def _raise_broken(value: _Object) -> dict[str, Json]:
-    if isinstance(value, Exception):
-        raise value
-    return value
 
 
 def _no_name_twice(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
