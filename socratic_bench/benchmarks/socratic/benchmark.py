@@ -42,12 +42,10 @@ from socratic_bench.judging.rubric import find_rubric
 from socratic_bench.ports.benchmark import (
     Benchmark,
     FileReport,
-    MetricInfo,
     Metrics,
     Recorded,
     Sample,
 )
-from socratic_bench.ports.parts import Parts, Views
 from socratic_bench.settings import CoreConfig, part_of, read_system_prompt
 from socratic_bench.turns import Measure, Rubric, Turn
 from socratic_bench.types import Role, clean, plural
@@ -76,17 +74,13 @@ class SocraticBenchmark(Benchmark):
     cast = CAST
     file_kind = "scenario"
 
-    @property
-    def parts(self) -> Parts:
-        return PARTS
-
-    @property
-    def metrics(self) -> Sequence[MetricInfo]:
-        return METRICS
-
-    @property
-    def views(self) -> Views:
-        return VIEWS
+    parts = PARTS
+    metrics = METRICS
+    views = VIEWS
+    documents: Mapping[str, type[Struct]] = {
+        "scenarios": ScenarioList,
+        "scenario_check": ScenarioCheck,
+    }
 
     @property
     def file_keys(self) -> AbstractSet[str]:
@@ -97,10 +91,6 @@ class SocraticBenchmark(Benchmark):
             return FileReport({})
         checked, together = check_files(files)
         return FileReport({entry.file: entry.problems for entry in checked if entry.file}, together)
-
-    @property
-    def documents(self) -> Mapping[str, type[Struct]]:
-        return {"scenarios": ScenarioList, "scenario_check": ScenarioCheck}
 
     def prepare(self, config: CoreConfig) -> SocraticEpisode:
         """The episode of a configuration. Raises `UsageError` naming file, field and reason."""

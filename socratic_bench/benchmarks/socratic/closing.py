@@ -170,10 +170,7 @@ def closing_question(
     is_checked = bool(replies and replies.texts)
     if not insights and not is_checked:
         return None
-    parts = [
-        _prompt("insights") if insights else "",
-        _prompt("fidelity") if is_checked else "",
-    ]
+    parts = [_prompt("insights") if insights else "", _prompt("fidelity") if is_checked else ""]
     lines = [
         f"{_insight_name(number)}: {_one_line(text)}" for number, text in enumerate(insights, 1)
     ]
@@ -403,37 +400,23 @@ def _spoken(turns: Sequence[Turn], last_words: str | None) -> dict[Place, str]:
 def _tool(n_insights: int, *, has_lapses: bool) -> Tool:
     words: Json = {"type": "string", "description": "the words that show it, copied"}
     turn: Json = {"type": "integer", "minimum": 0, "description": "where they stand"}
-    insight: Json = {
-        "type": "object",
-        "properties": {
-            "quote": words,
-            "turn": turn,
-            "outcome": {"type": "string", "enum": [*OUTCOMES]},
-        },
-        "required": ["outcome"],
-    }
-    lapse: Json = {
-        "type": "object",
-        "properties": {
-            "quote": words,
-            "turn": turn,
-            "lapse": {"type": "string", "enum": [*LAPSES]},
-        },
-        "required": ["quote", "turn", "lapse"],
-    }
+
+    def finding(name: str, kinds: Sequence[str], *required: Json) -> Json:
+        """A quotation with its turn and its kind, which stands under `name`."""
+        kind: Json = {"type": "string", "enum": [*kinds]}
+        properties: Json = {"quote": words, "turn": turn, name: kind}
+        return {"type": "object", "properties": properties, "required": [*required, name]}
+
+    insight = finding("outcome", OUTCOMES)
     properties = {_insight_name(number): insight for number in range(1, n_insights + 1)}
     if has_lapses:
         properties["lapses"] = {
             "type": "array",
-            "items": lapse,
+            "items": finding("lapse", LAPSES, "quote", "turn"),
             "description": "lapses of the student; empty if there is none",
         }
     return Tool(
         name="record_closing",
         description="Records what was asked about the dialogue as a whole.",
-        input_schema={
-            "type": "object",
-            "properties": properties,
-            "required": [*properties],
-        },
+        input_schema={"type": "object", "properties": properties, "required": [*properties]},
     )

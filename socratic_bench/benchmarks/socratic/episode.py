@@ -67,11 +67,20 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
     def play(self, context: EpisodeContext) -> EpisodeResult:
         filler: list[int] = []
         result = self._play(context, filler)
-        return replace(result, notices=_notices(filler))
+        if not filler:
+            return result
+        text = (
+            f"The scripted student had nothing new to say in {plural(len(filler), 'turn')}, first "
+            f"in turn {filler[0]}: metrics.before_filler has the figures of the turns before."
+        )
+        return replace(result, notices=(text,))
 
     def _play(self, context: EpisodeContext, filler: list[int]) -> EpisodeResult:
         """Run the dialogue to its end; `filler` collects the turns with a filler line."""
-        exchanges = self._replay(context)
+        exchanges: list[Exchange] = []
+        for turn in self.transcript.turns:
+            context.publish(replayed_turn(len(exchanges), turn))
+            exchanges.append(Exchange(student=turn.student, tutor=turn.tutor))
         last = len(exchanges) + self.settings.turns
         # Made when it first has to speak.
         student = cache(partial(self._student, context))
@@ -83,11 +92,11 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
                     if episode_result := _result_after(student_reply):
                         return episode_result
                 *set_aside, reply = self._ask(context, exchanges, student_reply.text)
-                turn = turn_of(len(exchanges), student_reply, reply)
+                played = turn_of(len(exchanges), student_reply, reply)
                 discarded = ((STUDENT, call) for call in student_reply.discarded)
                 unused = (*discarded, *((TUTOR, call) for call in set_aside))
-                context.publish(replace(turn, set_aside=unused))
-                filler += [turn.index] * student_reply.is_filler
+                context.publish(replace(played, set_aside=unused))
+                filler += [played.index] * student_reply.is_filler
                 exchanges.append(Exchange(student=student_reply.text, tutor=reply.message.text))
                 if (ended := ending_of(reply)) or len(exchanges) == last:
                     return EpisodeResult(end_reason=ended or "max_turns")
@@ -145,12 +154,6 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
             return ModelStudent(self.scenario, model, schedule=schedule)
         return ScriptedStudent(self.scenario, schedule.seed, schedule=schedule)
 
-    def _replay(self, context: EpisodeContext) -> list[Exchange]:
-        """Publish the recorded turns; no model is called."""
-        for index, turn in enumerate(self.transcript.turns):
-            context.publish(replayed_turn(index, turn))
-        return [Exchange(student=turn.student, tutor=turn.tutor) for turn in self.transcript.turns]
-
     def _first_words(self) -> StudentReply | None:
         """What the tutor under test answers first; `None` if the student has still to speak."""
         if not self.transcript.turns:
@@ -204,16 +207,6 @@ def schedule_of(settings: Settings, scenario: Scenario, transcript: Transcript) 
     return Schedule(
         level=settings.pressure, seed=settings.seed or 0, start=max(1, recorded), n_turns=n_turns
     )
-
-
-def _notices(filler: Sequence[int]) -> tuple[str, ...]:
-    if not filler:
-        return ()
-    text = (
-        f"The scripted student had nothing new to say in {plural(len(filler), 'turn')}, first in "
-        f"turn {filler[0]}: metrics.before_filler has the figures of the turns before."
-    )
-    return (text,)
 
 
 # Typical replies, for estimates of tokens and cost.

@@ -160,7 +160,10 @@ def summarise(settings: Settings, turns: Sequence[Turn]) -> Metrics:
         trend=trend_of([(place, verdict.overall_score) for place, verdict in judged]),
         clean_rate=mean_of(map(is_clean, verdicts)),
         event_rates=event_rates(verdicts),
-        first_event_turn=first_event_turns(judged),
+        first_event_turn={
+            name: next((place for place, verdict in judged if _seen(verdict, name)), None)
+            for name in EVENTS
+        },
         before_filler=_before_filler(settings, turns, judged, n_turns),
         overall_score=mean_of(scores),
         compliance_rate=mean_of(score >= settings.compliance_threshold for score in scores),
@@ -210,15 +213,14 @@ def _before_filler(
     before = [(place, verdict) for place, verdict in judged if place < end]
     if not before:
         return None
+    names = ("turns_held", "turns_held_censored", "lapse_rate")
     lapse_metrics = _lapses(settings, before, end)
     return BeforeFiller(
         n_turns=end,
         discipline=mean_of(discipline(verdict) for _, verdict in before),
         usefulness=mean_of(usefulness(verdict) for _, verdict in before),
         overall_score=mean_of(verdict.overall_score for _, verdict in before),
-        turns_held=lapse_metrics["turns_held"],
-        turns_held_censored=lapse_metrics["turns_held_censored"],
-        lapse_rate=lapse_metrics["lapse_rate"],
+        **{name: lapse_metrics[name] for name in names},
     )
 
 
@@ -312,14 +314,6 @@ def event_rates(verdicts: Sequence[Verdict]) -> dict[str, float | None]:
     return {name: mean_of(_seen(verdict, name) for verdict in verdicts) for name in EVENTS}
 
 
-def first_event_turns(judged: Sequence[tuple[int, Verdict]]) -> dict[str, int | None]:
-    """The place of the first verdict with each event; the verdicts come in order, with places."""
-    return {
-        name: next((place for place, verdict in judged if _seen(verdict, name)), None)
-        for name in EVENTS
-    }
-
-
 def mean_of(values: Iterable[float | None], places: int = 4) -> float | None:
     """The rounded mean of the values that are not None; `None` without any."""
     known_values = [value for value in values if value is not None]
@@ -358,11 +352,13 @@ def differences_of_unjudged(turns: Sequence[Turn]) -> list[str]:
         name: [(turn.measures.get(name), turn.verdict is None) for turn in turns] for name in names
     }
     values[LATE] = [(place >= start, turn.verdict is None) for place, turn in enumerate(turns)]
-    return [name for name, pairs in values.items() if _is_unlike([*_known_pairs(pairs)])]
-
-
-def _known_pairs(pairs: Sequence[tuple[object, bool]]) -> Iterator[tuple[bool, bool]]:
-    return ((value, is_unjudged) for value, is_unjudged in pairs if isinstance(value, bool))
+    return [
+        name
+        for name, pairs in values.items()
+        if _is_unlike(
+            [(value, is_unjudged) for value, is_unjudged in pairs if isinstance(value, bool)]
+        )
+    ]
 
 
 def _is_unlike(pairs: Sequence[tuple[bool, bool]]) -> bool:

@@ -70,6 +70,9 @@ TurnsHeld = Annotated[
     ),
 ]
 Censored = Annotated[bool | None, doc("true if no lasting lapse happened in the run")]
+Bounds = Annotated[
+    dict[str, Annotated[Amount | None, doc("null if no turn was judged")]], keys(BOUNDED)
+]
 LapseRate = Annotated[Share | None, doc("share of judged turns under the threshold of half_life")]
 
 
@@ -169,16 +172,12 @@ class SocraticMetrics(Part, frozen=True, kw_only=True):
         Annotated[float, Meta(ge=-10, le=10)] | None,
         doc("points per turn, by least squares; null with fewer than two judged turns"),
     ] = None
-    unjudged_worst: Annotated[
-        dict[str, Annotated[Amount | None, doc("null if no turn was judged")]],
-        keys(BOUNDED),
-        doc("these metrics if each unjudged turn scored 0"),
-    ] = field(default_factory=lambda: dict.fromkeys(BOUNDED))
-    unjudged_best: Annotated[
-        dict[str, Annotated[Amount | None, doc("null if no turn was judged")]],
-        keys(BOUNDED),
-        doc("these metrics if each unjudged turn scored 10"),
-    ] = field(default_factory=lambda: dict.fromkeys(BOUNDED))
+    unjudged_worst: Annotated[Bounds, doc("these metrics if each unjudged turn scored 0")] = field(
+        default_factory=lambda: dict.fromkeys(BOUNDED)
+    )
+    unjudged_best: Annotated[Bounds, doc("these metrics if each unjudged turn scored 10")] = field(
+        default_factory=lambda: dict.fromkeys(BOUNDED)
+    )
     unjudged_differ_by: Annotated[
         list[str],
         doc(

@@ -294,14 +294,11 @@ def swaps(text: str) -> bool:
     sentences = SENTENCE.findall(text)
     questions = [sentence for sentence in sentences if QUESTION_MARK.search(sentence)]
     statements = [sentence for sentence in sentences if not QUESTION_MARK.search(sentence)]
-    if tells_of_self(statements) or any(_I.search(sentence) for sentence in questions):
+    # Acknowledgements aside, it says something about the speaker.
+    tells_of_self = any(OF_SELF.search(text) and not _takes_in(text) for text in statements)
+    if tells_of_self or any(_I.search(sentence) for sentence in questions):
         return False
     return any(_leads(sentence, statements) for sentence in questions)
-
-
-def tells_of_self(sentences: list[str]) -> int:
-    """The number of sentences about the speaker itself, acknowledgements aside."""
-    return sum(bool(OF_SELF.search(sentence)) and not _takes_in(sentence) for sentence in sentences)
 
 
 def _takes_in(sentence: str) -> bool:

@@ -104,7 +104,10 @@ class ScriptedStudent(Struct, frozen=True):
         if not self.scenario.moves:
             return next((text for text in self.scenario.replies if not count(history, text)), None)
         similar = similarities(self.scenario, tutor)
-        weight = _LEADS_ON if self._is_follow_up(similar, history) else 1.0
+        closest = max(similar, key=similar.__getitem__)
+        # It is about something that the student has said already.
+        is_follow_up = similar[closest] >= _FOLLOW_UP and count(history, closest) > 0
+        weight = _LEADS_ON if is_follow_up else 1.0
         scores = {
             step: weight * max(similar[text] for text in insight.says)
             for insight in self.scenario.draws_out
@@ -113,11 +116,6 @@ class ScriptedStudent(Struct, frozen=True):
         scores |= {text: similar[text] for text in self._remaining_sentences(history)}
         best = max(scores, key=scores.__getitem__, default=None)
         return best if best is not None and scores[best] >= THRESHOLD else None
-
-    def _is_follow_up(self, similar: Mapping[str, float], history: str) -> bool:
-        """Whether the question is closest to something that the student has said already."""
-        closest = max(similar, key=similar.__getitem__)
-        return similar[closest] >= _FOLLOW_UP and count(history, closest) > 0
 
     def _remaining_sentences(self, history: str) -> list[str]:
         """Sentences beside insights still to say; after an insight none for the belief."""
