@@ -60,7 +60,6 @@ class Family(Struct, frozen=True, kw_only=True):
         no_images: how the ids of those begin that take no images.
         thinking: how a request asks for thinking; `None` if it cannot.
         cache_minimum: the fewest tokens of a prefix that is cached.
-        sources: where this is documented; "assumed: ..." where it is not.
     """
 
     name: str
@@ -68,7 +67,6 @@ class Family(Struct, frozen=True, kw_only=True):
     no_images: tuple[str, ...]
     thinking: ThinkingForm | None
     cache_minimum: int
-    sources: tuple[str, ...]
 
 
 def family_of(model_id: str) -> Family | None:
@@ -76,7 +74,16 @@ def family_of(model_id: str) -> Family | None:
     name = base_id(model_id)
     starts = ((start, row) for row in _table()["families"] for start in row["starts"])
     matches = [(len(start), row) for start, row in starts if name.startswith(start)]
-    return _to_family(max(matches, key=lambda match: match[0])[1]) if matches else None
+    if not matches:
+        return None
+    row = max(matches, key=lambda match: match[0])[1]
+    return Family(
+        name=row["family"],
+        lacks=frozenset(row["lacks"]),
+        no_images=tuple(row["no_images"]),
+        thinking=row["thinking"],
+        cache_minimum=row["cache_minimum"],
+    )
 
 
 def capabilities_of(model_id: str) -> Capabilities:
@@ -125,17 +132,6 @@ def price_source() -> Mapping[str, str]:
 def _table() -> Mapping[str, Any]:
     table: Mapping[str, Any] = orjson.loads(Path(__file__).with_name("models.json").read_bytes())
     return table
-
-
-def _to_family(row: Mapping[str, Any]) -> Family:
-    return Family(
-        name=row["family"],
-        lacks=frozenset(row["lacks"]),
-        no_images=tuple(row["no_images"]),
-        thinking=row["thinking"],
-        cache_minimum=row["cache_minimum"],
-        sources=tuple(row["sources"]),
-    )
 
 
 # What an inference profile's id has before the model's own: one region, or several.

@@ -112,7 +112,12 @@ class PriceFile(Struct, frozen=True, kw_only=True):
 
 def load_prices(content: bytes, name: str) -> PriceTable:
     """A user's price file over the built-in table. Raises `UsageError` with all its mistakes."""
-    prices = _parse_json(content, name)
+    try:
+        prices = json.loads(content.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise UsageError([_problem(name, "no JSON, since it is no UTF-8 text.")]) from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError([_problem(name, f"no JSON ({error}).")]) from error
     if problems := [*price_problems(prices)]:
         raise UsageError([_problem(name, problem) for problem in problems])
     source = prices.get("source", {})
@@ -121,15 +126,6 @@ def load_prices(content: bytes, name: str) -> PriceTable:
         source=PriceSource(source.get("name") or name, source.get("version"), source.get("date")),
         below=builtin_prices(),
     )
-
-
-def _parse_json(content: bytes, name: str) -> Any:  # noqa: ANN401 -- whatever a user has written
-    try:
-        return json.loads(content.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise UsageError([_problem(name, "no JSON, since it is no UTF-8 text.")]) from error
-    except (ValueError, RecursionError) as error:
-        raise UsageError([_problem(name, f"no JSON ({error}).")]) from error
 
 
 def _problem(name: str, problem: str) -> Problem:

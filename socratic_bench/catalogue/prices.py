@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache, cached_property
+from functools import cache
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
@@ -101,12 +101,8 @@ class Cost(Struct, frozen=True, kw_only=True):
         return self.input_usd + self.output_usd + self.cache_read_usd + self.cache_write_usd
 
     def __add__(self, other: Cost) -> Cost:
-        return Cost(
-            input_usd=self.input_usd + other.input_usd,
-            output_usd=self.output_usd + other.output_usd,
-            cache_read_usd=self.cache_read_usd + other.cache_read_usd,
-            cache_write_usd=self.cache_write_usd + other.cache_write_usd,
-        )
+        fields = self.__struct_fields__
+        return Cost(**{name: getattr(self, name) + getattr(other, name) for name in fields})
 
 
 class PriceSource(Struct, frozen=True):
@@ -117,7 +113,7 @@ class PriceSource(Struct, frozen=True):
     date: Annotated[str | None, doc("the day they were taken")]
 
 
-class PriceTable(Struct, frozen=True, dict=True):
+class PriceTable(Struct, frozen=True):
     """Rows of a price file by model id; `below` is the table that is used for other models.
 
     A key may begin with a region and a slash, or end with `*`.
@@ -134,19 +130,16 @@ class PriceTable(Struct, frozen=True, dict=True):
         with `*`. A price of the same model in another region's profile is never used.
         """
         names = _price_keys(model_id, region)
-        row = next((self.models[name] for name in names if name in self.models), None)
-        row = row or self._row_by_pattern(model_id)
-        if row is None:
+        key = next((name for name in names if name in self.models), None) or max(
+            (key for key in self.models if key[-1:] == "*" and model_id.startswith(key[:-1])),
+            key=len,
+            default=None,
+        )
+        if key is None:
             return self.below.of(model_id, region) if self.below else None
-        return _to_model_prices(row)
-
-    @cached_property
-    def _patterns(self) -> tuple[str, ...]:
-        return tuple(key for key in self.models if key.endswith("*"))
-
-    def _row_by_pattern(self, model_id: str) -> Mapping[str, Any] | None:
-        keys = [key for key in self._patterns if model_id.startswith(key[:-1])]
-        return self.models[max(keys, key=len)] if keys else None
+        row = self.models[key]
+        tiers = {tier: _to_rates(rates) for tier, rates in row.items() if isinstance(rates, dict)}
+        return ModelPrices(tiers, stand_in=row.get("stand_in", False))
 
 
 def _price_keys(model_id: str, region: str | None) -> tuple[str, ...]:
@@ -163,11 +156,6 @@ def _price_keys(model_id: str, region: str | None) -> tuple[str, ...]:
 def builtin_prices() -> PriceTable:
     """The prices in the package's table of models."""
     return PriceTable(models=price_rows(), source=PriceSource(**price_source()))
-
-
-def _to_model_prices(row: Mapping[str, Any]) -> ModelPrices:
-    tiers = {tier: _to_rates(rates) for tier, rates in row.items() if isinstance(rates, dict)}
-    return ModelPrices(tiers, stand_in=row.get("stand_in", False))
 
 
 def _to_rates(row: Mapping[str, Any]) -> Rates:

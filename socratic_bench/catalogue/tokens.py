@@ -33,7 +33,7 @@ def most_input_tokens(request: Request) -> int:
 
 def schema_length(tool: Tool) -> int:
     """The number of characters, all ASCII, of a tool's JSON Schema as it is sent."""
-    return _schema_length_as_sent(packed_schema(tool))
+    return _length_as_sent(packed_schema(tool))
 
 
 def packed_schema(tool: Tool) -> bytes:
@@ -46,7 +46,7 @@ def packed_schema(tool: Tool) -> bytes:
 
 
 @lru_cache(maxsize=64)
-def _schema_length_as_sent(packed: bytes) -> int:
+def _length_as_sent(packed: bytes) -> int:
     # A run has few tools, and uses each of them again and again.
     return len(json.dumps(json.loads(packed)))
 

@@ -176,8 +176,8 @@ class Episode(Struct, metaclass=_AbstractStruct, frozen=True, kw_only=True):
 
     def closing_question(
         self,
-        turns: Sequence[Turn],  # noqa: ARG002
-        closing: str | None,  # noqa: ARG002
+        turns: Sequence[Turn],
+        closing: str | None,
     ) -> ClosingQuestion | None:
         """The question for the judge about the whole episode once it has ended; `None`: none.
 
@@ -185,7 +185,7 @@ class Episode(Struct, metaclass=_AbstractStruct, frozen=True, kw_only=True):
         """
         return None
 
-    def with_findings(self, turns: Sequence[Turn], findings: ClosingAnswer) -> Sequence[Turn]:  # noqa: ARG002
+    def with_findings(self, turns: Sequence[Turn], findings: ClosingAnswer) -> Sequence[Turn]:
         """The turns with what the judge's closing answer says of each."""
         return turns
 
@@ -266,26 +266,26 @@ class Benchmark(Protocol):
         """The rubric of this name, or in this file. Raises `UsageError` if there is none."""
         raise UsageError([f"The benchmark {self.name} has no rubric {name!r}."])
 
-    def recorded(self, document: Mapping[str, Any]) -> Recorded:  # noqa: ARG002
+    def recorded(self, document: Mapping[str, Any]) -> Recorded:
         """The episode in a run's document, to be judged again. Raises `UsageError` if it cannot."""
         raise UsageError([f"Runs of {self.name} cannot be judged again."])
 
-    def trial_prompt(self, role: Role) -> str:  # noqa: ARG002
+    def trial_prompt(self, role: Role) -> str:
         """The system prompt of a short trial request in an actor's role."""
         return "Answer in one word."
 
     def summarise(self, config: CoreConfig, turns: Sequence[Turn]) -> Metrics:
         """The metrics over the judged turns: every name of `metrics`, unknown ones null."""
 
-    def closing_metrics(self, findings: Sequence[Mapping[str, Measure]]) -> Metrics:  # noqa: ARG002
+    def closing_metrics(self, findings: Sequence[Mapping[str, Measure]]) -> Metrics:
         """The metrics that the findings of a closing verdict give; without findings, null."""
         return {}
 
-    def highest_values(self, config: CoreConfig) -> Mapping[str, float]:  # noqa: ARG002
+    def highest_values(self, config: CoreConfig) -> Mapping[str, float]:
         """By metric, the highest value that a run of this length can show."""
         return {}
 
-    def falls_short(self, config: CoreConfig, turn: Turn) -> bool:  # noqa: ARG002
+    def falls_short(self, config: CoreConfig, turn: Turn) -> bool:
         """Whether the reply is so weak that reports and progress lines should mark it."""
         return False
 

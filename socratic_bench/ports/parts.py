@@ -34,13 +34,11 @@ class Part(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, source: Any) -> Self:  # noqa: ANN401 -- `Parts` says of each part what it is made of
         """The keys filled from their source."""
-        del source
         return cls()
 
     @classmethod
     def of_config(cls, config: CoreConfig) -> Self:
         """The keys of a run that never started, as far as its configuration gives them."""
-        del config
         return cls()
 
 

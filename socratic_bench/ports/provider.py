@@ -192,12 +192,10 @@ class Provider(Protocol):
 
     def cached_prefix(self, model_id: str, request: Request) -> Hashable | None:
         """A key of the prefix that the request has a prompt cache keep; `None` if there is none."""
-        del model_id, request
         return None
 
     def refused_fields(self, model_id: str) -> Mapping[str, RefusedField]:
         """The fields that are left out of requests to the model, by name, in all runs."""
-        del model_id
         return {}
 
     def capabilities(self, model_id: str) -> Mapping[str, tuple[bool, bool]]:
@@ -205,7 +203,6 @@ class Provider(Protocol):
 
         Empty if nothing is known.
         """
-        del model_id
         return {}
 
 
@@ -228,7 +225,6 @@ class ProviderModule(Protocol):
 
     def notices(self, config: CoreConfig) -> Iterable[str]:
         """What people should know of how settings are applied."""
-        del config
         return ()
 
     def sdk_version(self) -> str:
@@ -240,7 +236,6 @@ class ProviderModule(Protocol):
 
         It remembers the secrets in it. Raises `ModelError`, which ends the run once it has begun.
         """
-        del config
 
     def open(
         self,
@@ -260,7 +255,6 @@ class ProviderModule(Protocol):
 
     def identities(self, config: CoreConfig) -> Iterable[CheckResult]:
         """Check whose the credentials are, and the role; may block."""
-        del config
         return ()
 
     def quotas(self, config: CoreConfig, model_ids: Sequence[str]) -> Mapping[str, Quota]:
@@ -268,10 +262,8 @@ class ProviderModule(Protocol):
 
         Raises `ModelError` if none can be found.
         """
-        del config, model_ids
         return {}
 
     def for_run(self, provider: Provider, config: CoreConfig) -> Provider:
         """The opened provider, adapted to one of the runs that share it."""
-        del config
         return provider
