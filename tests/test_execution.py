@@ -711,10 +711,11 @@ def test_numbers_that_no_run_can_have_are_refused_all_at_once():
 def test_mistakes_of_a_data_set_are_told_with_all_others_and_say_what_to_do():
     base = ("--offline", "--benchmark", "execution", "--model", "emulator.executes-v1:0")
     words = ("--dataset", "/nowhere.jsonl", "--pred-temperature", "0.5", "--pred-top-p", "0.9")
-    told = mistakes(*base, *words)
+    error = fitting(json.loads(run(*base, *words).stdout))["error"]
 
-    assert "Name a file, hf:OWNER/NAME, or shipped." in told
-    assert "models refuse both in one request" in told
+    assert "/nowhere.jsonl: cannot be read" in error["message"]
+    assert "models refuse both in one request" in error["message"]
+    assert error["hint"] == "Name a file, hf:OWNER/NAME, or shipped."
 
 
 @pytest.mark.parametrize(
