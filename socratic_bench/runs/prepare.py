@@ -18,7 +18,7 @@ from socratic_bench.concurrency import decode
 from socratic_bench.documents.judge_status import StoredCalibration
 from socratic_bench.emulator.catalogue import traits_of
 from socratic_bench.emulator.models import MODEL_IDS
-from socratic_bench.errors import Problem, UsageError, Words
+from socratic_bench.errors import Mistakes, Problem, UsageError, Words
 from socratic_bench.journal.identity import Identity
 from socratic_bench.models import load_provider
 from socratic_bench.ports.benchmark import Benchmark, Episode
@@ -178,27 +178,28 @@ def prepare(
     seed_given = config.seed is not None
     if not seed_given:
         config = replace(config, seed=draw_seed())
-    misread: list[Words] = []
-    benchmark = benchmark or _attempt(misread, partial(load_benchmark, config.benchmark))
-    episode = _attempt(misread, partial(benchmark.prepare, config)) if benchmark else None
-    mistakes: list[Words] = [
+    mistakes = Mistakes()
+    benchmark = benchmark or _attempt(mistakes, partial(load_benchmark, config.benchmark))
+    episode = _attempt(mistakes, partial(benchmark.prepare, config)) if benchmark else None
+    mistakes.sentences[:0] = [
         *problems,
         *mistyped,
         *config.problems(benchmark.cast.max_turns if benchmark else MAX_TURNS),
         *_provider_problems(config),
         *(_gate_problems(config, benchmark, episode) if benchmark else ()),
         *(_offline_problems(config, benchmark) if benchmark else ()),
-        *misread,
     ]
     is_judged = episode is None or _rubric_of(episode) is not None
     if not is_judged and config.judge_model is not None:
-        mistakes.extend(_useless(name, config) for name in JUDGE_SETTINGS if name in flagged)
+        mistakes.sentences.extend(
+            _useless(name, config) for name in JUDGE_SETTINGS if name in flagged
+        )
     held_judges = _attempt(mistakes, partial(read_calibrations, config)) or ()
     cast = benchmark.cast if benchmark else BenchmarkSpec()
     read_known = partial(_read_known_prices, config, price_tables, cast, is_judged=is_judged)
     prices = _attempt(mistakes, read_known)
-    if mistakes or benchmark is None or episode is None:
-        raise UsageError(mistakes, hint="socratic-runner --help lists every flag and variable.")
+    if mistakes.sentences or benchmark is None or episode is None:
+        raise mistakes.error("socratic-runner --help lists every flag and variable.")
     return Plan(config, benchmark, episode, prices, held_judges, seed_given)
 
 
@@ -273,13 +274,11 @@ def _rubric_of(episode: Episode) -> Rubric | None:
     return episode.rubric or next(iter(episode.opening.rubrics.values()), None)
 
 
-def _attempt(mistakes: list[Words], read: Callable[[], Result]) -> Result | None:
+def _attempt(mistakes: Mistakes, read: Callable[[], Result]) -> Result | None:
     """What `read` returns; `None` if it raises `UsageError`, whose mistakes join the others."""
-    try:
+    with mistakes:
         return read()
-    except UsageError as error:
-        mistakes.extend(error.sentences)
-        return None
+    return None
 
 
 def _provider_problems(config: RunConfig) -> Iterator[Words]:

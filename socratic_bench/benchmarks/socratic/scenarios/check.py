@@ -3,8 +3,11 @@
 import difflib
 import itertools
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -37,51 +40,12 @@ _SHORT_WORD = 3
 _LINKS = frozenset(
     ("because", "there", "them", "they", "that", "this", "than", "with", "from", "have")
 )
-# Words that a speaker begins with.
-_MARKER = (
-    r"(?:(?:well|oh|ah|hmm?|um|uh|okay|ok|so|but|and|i'd say|i would say|i mean|i guess|i think"
-    r"|i suppose)\W+)*"
-)
-_UNASKED = (
-    rf"^\W*{_MARKER}(?:yes|no|nope|yep|yeah|exactly|right|correct|because|sure|certainly|absolutely"
-    r"|of course|(?:it )?depends|perhaps not|maybe not|(?:neither|both|never)(?=\W*(?:[.,;!]|$))"
-    r"|not (?:really|at all|exactly|always|necessarily|yet|that i|as far as)"
-    r"|i (?:do not|don't|wouldn't|couldn't) (?:know|say|tell)(?=\W*(?:[.,;!]|$))"
-    r"|that(?:'s| is) because|it(?:'s| is) because|i (?:dis)?agree|to your)\b(?! (?:one|man"
-    r"|matter)\b)"
-    r"|\b(good|great|interesting) (question|point)\b|\byou(?:'re| are| were) (?:\w+ )?right\b"
-    r"|\bi(?:'ve| have)? never (?:asked|thought about) (?:myself )?(?:that|it)\b"
-    r"|\byou(r| just|'ve)? (ask|asked|asking|question|said|say|mentioned|suggested|suggestion"
-    r"|point)\b"
-    r"|\b(?:since|when|what|as|because) you (?:wanted|want|asked|ask|said) (?:to|about|me)\b"
-    r"|\byou (?:wanted|want) to know\b|\bi (?:just )?(?:told|answered) you\b"
-    r"|\bi can (?:give|tell|show) you\b|\bto answer (you|that)\b"
-)
-_AGREES = (
-    rf"^\W*{_MARKER}(?:yes(?! and no)|yep|yeah|exactly|right|correct|sure|certainly|absolutely"
-    r"|definitely|of course|true|agreed|i agree)(?=\W*(?:[.,;!]|$| (?:i|it|that|you|we|they)\b))"
-    r"|\byou(?:'re| are| were) (?:\w+ )?right\b|\bas you (?:say|said)\b|\bthat's (?:so )?true\b"
-    r"|\bi (?:completely |totally |fully )?agree with you\b"
-)
-_POLAR = (
-    rf"^\W*{_MARKER}(?:yes|no|nope|yep|yeah|sort of|kind of|not really|yes and no|in a way|partly"
-    r"|mostly|sometimes|probably|maybe|perhaps|i (?:think|guess|suppose) (?:so|not))(?=\W*[.,;!])"
-)
-_PRAISES = (
-    r"\b(?:good|great|interesting|fair|excellent|clever|tricky|hard|nice|deep|tough) "
-    r"(?:question|point)\b|\bthat's a question\b|\bthank you for (?:asking|the question)\b"
-)
-_CLOSES = (
-    r"\b(?:case closed|end of (?:story|discussion|the matter)|that(?:'s| is) (?:that|settled)"
-    r"|that settles (?:it|the)|nothing (?:more|else) to (?:say|discuss|talk about)|i'm convinced"
-    r"|now (?:i understand|it's clear|everything is clear)|problem solved|i've made up my mind"
-    r"|let's leave it(?: at that| there)?|i get it now|we(?:'re| are) done|i'm done)\b"
-)
+# By the name of a pattern in faults.toml.
 _FAULTS = {
-    _AGREES: "agrees with something that may not have been said",
-    _PRAISES: "praises the question",
-    _CLOSES: "closes the case, and the dialogue goes on",
-    r"[*(\[][a-z]+s\b[^*)\]]{0,40}[*)\]]": "holds a stage direction; only what is said counts",
+    "agrees": "agrees with something that may not have been said",
+    "praises": "praises the question",
+    "closes": "closes the case, and the dialogue goes on",
+    "stage_direction": "holds a stage direction; only what is said counts",
 }
 
 
@@ -206,7 +170,7 @@ def _wrong_sentences(scenario: Scenario) -> Iterator[str]:
         in_order = where.startswith("replies")
         yield from (f"{where}: {fault}" for fault in _faults(scenario, text, in_order=in_order))
         may_be_polar = where.startswith(("voice.polar", "voice.told"))
-        if not in_order and not may_be_polar and _matches(scenario, _POLAR, text):
+        if not in_order and not may_be_polar and _matches(scenario, "polar", text):
             yield f"{where}: answers a yes-or-no question, and may follow another"
     yield from _repetitions({**sentences, **lines})
 
@@ -255,13 +219,20 @@ def _is_alike(text: str, other: str) -> bool:
 
 
 def _faults(scenario: Scenario, text: str, *, in_order: bool) -> Iterator[str]:
-    faults = {_UNASKED: "answers something that may not have been asked"} if in_order else _FAULTS
+    faults = {"unasked": "answers something that may not have been asked"} if in_order else _FAULTS
     yield from (fault for rule, fault in faults.items() if _matches(scenario, rule, text))
 
 
-def _matches(scenario: Scenario, pattern: str, text: str) -> bool:
+def _matches(scenario: Scenario, sign: str, text: str) -> bool:
     straight = text.replace("\u2019", "'")
-    return is_english(scenario) and bool(re.search(pattern, straight, re.IGNORECASE))
+    return is_english(scenario) and _sign(sign).search(straight) is not None
+
+
+@cache
+def _sign(name: str) -> re.Pattern[str]:
+    signs = tomllib.loads(Path(__file__).with_name("faults.toml").read_text("utf-8"))
+    pattern = "".join(signs[name]).replace("@marker", "".join(signs["marker"]))
+    return re.compile(pattern, re.IGNORECASE)
 
 
 def _voice_lines(scenario: Scenario) -> dict[str, str]:

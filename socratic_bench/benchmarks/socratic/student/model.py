@@ -26,24 +26,13 @@ MAX_TOKENS = 300
 CLOSING_TOKEN = "[[end of dialogue]]"  # noqa: S105 -- a mark in a text, nothing secret
 
 _FILE = Path(__file__).with_name("data") / "model_student.toml"
+_SIGNS = _FILE.with_name("tutor_signs.toml")
 _HOLE = re.compile(r"\{\{(\w+)\}\}")
 _CLOSED = re.compile(re.escape(CLOSING_TOKEN) + r"[\s.!?,;:\"'*_)`]*\Z", re.IGNORECASE)
 _TOKEN = re.compile(r"[ \t]*" + re.escape(CLOSING_TOKEN), re.IGNORECASE)
 _FINAL = frozenset({"content_filtered", "guardrail_intervened", "model_context_window_exceeded"})
 
 _SENTENCE = re.compile(r"[^.!?\u2026\uff1f\u3002\n]+[.!?\u2026\uff1f\u3002]*")
-# The speaker doubts, takes something back or sees something new.
-_MOVES = re.compile(
-    r"\b(?:I was (?:\w+ )?(?:wrong|mistaken)|I (?:had|got) (?:it|that) wrong"
-    r"|I(?:'m| am) (?:not (?:so|as|that) (?:sure|certain)|less (?:sure|certain)|no longer)"
-    r"|I(?:'ve| have)? changed my mind|I (?:do not|don't) think (?:that|so|it) any ?more"
-    r"|(?:now|so) I (?:think|see|notice|realise|realize|wonder)"
-    r"|I (?:can )?(?:see|notice|realise|realize) (?:now )?that|that (?:does not|doesn't) fit"
-    r"|maybe (?:it|that|I)(?:'s|'m| is| was| am)? (?:not|n't|only|wrong)"
-    r"|I never (?:saw|looked at|thought of|put) (?:it|that|those)"
-    r"|then (?:it|that) (?:can't|cannot|isn't|wasn't|must))\b",
-    re.IGNORECASE,
-)
 _LONGEST = 240
 
 
@@ -54,92 +43,6 @@ READ_CHARACTERS = 4000  # enough to see who speaks
 OF_SELF = re.compile(r"\b(?:I|my|mine|myself|we|our|ours)\b", re.IGNORECASE)
 _I = re.compile(r"\bI\b|\b(?:in|of) my\b", re.IGNORECASE)
 _TO_THE_OTHER = re.compile(r"\byou(?:r|rs|rself)?\b", re.IGNORECASE)
-
-_SAYS_SO = re.compile(
-    r"^\W*(?:tutor|teacher|assistant|student)(?:'s \w+)?\W*:"
-    r"|^\W*[<\[(](?:tutor|teacher|assistant|student)[>\])]"
-    r"|\bas (?:your (?:tutor|teacher|coach|instructor|assistant)|(?:a|the) (?:socratic )?tutor"
-    r"|an? (?:ai|large language model|language model|ai [\w ]{0,20}(?:model|assistant|tutor)))\b,"
-    r"|\bI(?:'m| am) (?:your (?:\w+ )?(?:tutor|teacher|coach|assistant)"
-    r"|an? (?:socratic|ai) (?:tutor|assistant)|(?:only |just )?an? (?:ai|large)? ?language model"
-    r"|(?:only |just )?an ai(?= language|\W|$)(?! \w+(?:er|or|ist)\b))"
-    r"|\blet me ask you\b|\bmy (?:next )?question (?:for|to) you\b",
-    re.IGNORECASE | re.MULTILINE,
-)
-_OF_THE_STUDENT = re.compile(
-    r"(?:^|[.!?:,]\s+)(?:that )?the student (?:should|would(?: probably)?|will|seems|appears"
-    r"|needs|might|could|must|assumes"
-    r"|believes|thinks|is (?:stuck|assuming|right|wrong|mistaken|using|avoiding))\b",
-    re.IGNORECASE,
-)
-# Acknowledges the other's words as a tutor does: by praise, thanks or an echo.
-_START = r"\W*(?:(?:ah|oh|okay|ok|yes|well|h?m+|mhm|aw|so|and)\W+)*"
-_PRAISES = re.compile(
-    _START
-    + r"(?:(?:that(?:'s| is)|what) (?:an? )?(?:\w+ ){0,2}(?:insight|insightful|point|question"
-    r"|answer|observation|perspective|reflection|thought|idea|distinction|start|interesting|great"
-    r"|thoughtful|wonderful|fascinating)\b|(?:(?:very|really|how) )?"
-    r"(?:interesting|wonderful|great|excellent|fascinating|good|thoughtful"
-    r"|lovely|brilliant)(?: (?:question|point|observation|answer|thought|insight|start))?\W*$"
-    r"|(?:thank you|thanks) for (?:sharing|your|being|telling|explaining)\b"
-    r"|I(?:'m| am) (?:really |so )?glad (?:that )?you\b"
-    r"|I(?: really)? appreciate (?:your|that you)\b)",
-    re.IGNORECASE,
-)
-_ECHOES = re.compile(
-    _START + r"(?:I (?:can )?(?:hear|understand|sense|notice|imagine|tell)\b[^.?!]{0,60}\byou\b"
-    r"|what I(?:'m| am) hearing\b|I (?:hear|understand|see|get) (?:you|your \w+|it|that"
-    r"|what you|how you|why you)\b|I (?:see|understand)\W*$|I(?:'d like| would like| want) you to"
-    r" (?:consider|think about|imagine|picture|reflect|look at|examine)\b"
-    r"|(?:it )?(?:sounds|seems|looks) (?:like|as if|as though) (?:[^.?!]{1,40} )?you\b"
-    r"|you(?: seem| mentioned|'re saying|'ve mentioned| value)\b"
-    r"|let(?:'s| us) (?:explore|unpack|examine|look|dig|think|consider|stay)\b)",
-    re.IGNORECASE,
-)
-_PROBES = re.compile(
-    r"\bwhat (?:do you mean by|makes you (?:think|say|believe|feel)|are you assuming|led you to"
-    r"|evidence do you have|would count as|would your (?:ideal|perfect))\b"
-    r"|\bwhat (?:does|would) [^?]{1,40} (?:mean|look like) (?:to|for) you\b"
-    r"|\b(?:how do you know|can you define|why do you (?:feel|believe|think)"
-    r"|how did you (?:come to|arrive at|reach)|how (?:might|could|would) you (?:test|check|know))\b"
-    r"|\b(?:can|could|would) you (?:tell me more|walk me through|say more|elaborate"
-    r"|expand on|describe)\b[^?]*\byou(?:r|rs|rself)?\b",
-    re.IGNORECASE,
-)
-# Examines the other's view without "you".
-_EXAMINES = re.compile(
-    r"\bwh(?:at|ich)(?: \w+){0,2} (?:assumptions?|evidence|premises?|reasons?)\b"
-    r"|\bwhat (?:lies|is|stands) behind (?:it|that|this)\b",
-    re.IGNORECASE,
-)
-# A student who has not understood a word, or doubts it, asks so as well.
-_ASKS_BACK = re.compile(
-    r"\bwhat do you mean(?: by [^?,;]{1,60})?|\b(?:can|could) you define (?:(?!\byou)[^?,;]){1,60}"
-    r"|\b(?:how (?:do|would|could) you (?:know|check|test)|why do you (?:think|say|believe)"
-    r"|what makes you (?:think|say|believe)|what evidence do you have)"
-    r"(?: (?:so|that|this|it|for (?:that|this|it)))?"
-    r"(?=(?:\W+(?:though|then|exactly|anyway|now))*\W*$)"
-    r"|\bhow do you know [^?]{1,60}(?:n't|\bnot)\b[^?]*",
-    re.IGNORECASE,
-)
-# Requests that a student makes, also after "I see" or "good point".
-_REQUESTS = re.compile(
-    r"\b(?:can|could|will|would) you (?:please |just |maybe |also )?(?:explain|help|show|give|tell"
-    r"|say|repeat|rephrase|remind|elaborate)\b"
-    r"|^\W*(?:(?:so|and|but|or)\W+)?(?:do|did) you (?:have|mean|know)\b"
-    r"|\bare you (?:sure|saying|asking|serious)\b",
-    re.IGNORECASE,
-)
-_THANKS = re.compile(
-    _START + r"(?:(?:thank you|thanks) for (?:sharing|your|being)|I(?:'m| am) (?:really |so )?glad"
-    r"|I(?: really)? appreciate)\b",
-    re.IGNORECASE,
-)
-# Questions of a student who wants the answer.
-_WANTS_TO_BE_TOLD = re.compile(
-    r"\bwhat (?:would|should|do|can) you (?:do|say|think|recommend|advise|suggest|mean)\W*\?",
-    re.IGNORECASE,
-)
 
 
 class ModelStudent(Struct, frozen=True):
@@ -232,7 +135,7 @@ def last_step(replies: Sequence[str]) -> str | None:
     """The last sentence by which the student moved, shortened; `None` if none is known."""
     for words in reversed(replies):
         for sentence in reversed(_SENTENCE.findall(words.replace("\u2019", "'"))):
-            if _MOVES.search(sentence):
+            if _sign("moves").search(sentence):
                 return " ".join(sentence.split())[:_LONGEST]
     return None
 
@@ -287,9 +190,9 @@ def swaps(text: str) -> bool:
     Questions count only if the reply says nothing about the speaker itself.
     """
     text = text[:READ_CHARACTERS].replace("\u2019", "'")
-    if _SAYS_SO.search(text):
+    if _sign("says_so").search(text):
         return True
-    if not OF_SELF.search(text) and _OF_THE_STUDENT.search(text):
+    if not OF_SELF.search(text) and _sign("of_the_student").search(text):
         return True
     sentences = SENTENCE.findall(text)
     questions = [sentence for sentence in sentences if QUESTION_MARK.search(sentence)]
@@ -302,17 +205,27 @@ def swaps(text: str) -> bool:
 
 
 def _takes_in(sentence: str) -> bool:
-    return bool(_PRAISES.match(sentence) or _ECHOES.match(sentence))
+    return bool(_sign("praises").match(sentence) or _sign("echoes").match(sentence))
 
 
 def _leads(question: str, statements: list[str]) -> bool:
     """Whether a question is a tutor's, and not a request or a doubt that students have, too."""
-    remainder = _ASKS_BACK.sub("", question)
-    if _PROBES.search(remainder):
+    remainder = _sign("asks_back").sub("", question)
+    if _sign("probes").search(remainder):
         return True
-    if remainder != question and not any(map(_PRAISES.match, statements)):
+    if remainder != question and not any(map(_sign("praises").match, statements)):
         return False
-    if _REQUESTS.search(question) and not any(map(_THANKS.match, statements)):
+    if _sign("requests").search(question) and not any(map(_sign("thanks").match, statements)):
         return False
-    to_the_other = _TO_THE_OTHER.search(question) and not _WANTS_TO_BE_TOLD.search(question)
-    return bool(to_the_other or _EXAMINES.search(question)) and any(map(_takes_in, statements))
+    to_the_other = _TO_THE_OTHER.search(question) and not _sign("wants_to_be_told").search(question)
+    return bool(to_the_other or _sign("examines").search(question)) and any(
+        map(_takes_in, statements)
+    )
+
+
+@cache
+def _sign(name: str) -> re.Pattern[str]:
+    """A pattern of tutor_signs.toml."""
+    signs = tomllib.loads(_SIGNS.read_text(encoding="utf-8"))
+    pattern = "".join(signs[name]).replace("@start", "".join(signs["start"]))
+    return re.compile(pattern, re.IGNORECASE)
