@@ -22,7 +22,9 @@ def test_no_module_imports_itself_in_a_circle():
 
 
 # What writes help, or tells in documents and schemas what a field is.
-ABOUT = {"Setting", "_setting", "Switch", "doc"}
+ABOUT = {"Setting", "Switch", "doc"} | {
+    *("_setting", "_dialogue", "_judging", "_output", "_service", "_tested")
+}
 HELP = re.compile(r"socratic-runner( [a-z]+)? --help")
 # Where else a flag may be named, and why.
 FLAGS = {

@@ -46,11 +46,6 @@ class Traits(Struct, frozen=True, kw_only=True):
     latency_optimized: bool
     name: str | None = None
 
-    @property
-    def is_own(self) -> bool:
-        """Whether it is one of the emulator's, which no inference profile offers."""
-        return self.base_id.startswith(OWN)
-
 
 def unknown_model() -> ServiceError:
     return invalid("The provided model identifier is invalid.")

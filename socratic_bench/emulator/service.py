@@ -267,7 +267,13 @@ def control_plane_body(segments: list[str], query: str, *, any_model: bool) -> J
         case ["foundation-models", model_id]:
             return {"modelDetails": _summary(_traits_or_refuse(model_id, any_model=any_model))}
         case ["foundation-model-availability", model_id]:
-            return _availability(_traits_or_refuse(model_id, any_model=any_model))
+            return {
+                "modelId": _traits_or_refuse(model_id, any_model=any_model).base_id,
+                "agreementAvailability": {"status": "AVAILABLE"},
+                "authorizationStatus": "AUTHORIZED",
+                "entitlementAvailability": "AVAILABLE",
+                "regionAvailability": "AVAILABLE",
+            }
         case ["inference-profiles"]:
             profiles = [
                 _profile(f"{region}.{traits.base_id}", traits)
@@ -304,16 +310,6 @@ def _summary(traits: Traits) -> JsonObject:
         "customizationsSupported": [],
         "inferenceTypesSupported": ["INFERENCE_PROFILE" if traits.profile_only else "ON_DEMAND"],
         "modelLifecycle": {"status": "LEGACY" if traits.end_of_life else "ACTIVE"},
-    }
-
-
-def _availability(traits: Traits) -> JsonObject:
-    return {
-        "modelId": traits.base_id,
-        "agreementAvailability": {"status": "AVAILABLE"},
-        "authorizationStatus": "AUTHORIZED",
-        "entitlementAvailability": "AVAILABLE",
-        "regionAvailability": "AVAILABLE",
     }
 
 

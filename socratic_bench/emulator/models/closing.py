@@ -151,10 +151,6 @@ def _repeats(text: str, before: Sequence[Part]) -> str | None:
     return text if mine and max(alike, default=0) >= _SAME_SHARE else None
 
 
-def _concedes(text: str, before: Sequence[Part]) -> str | None:
-    return None if _REASON.search(text) else _words_of("unreasoned_concession")(text, before)
-
-
 def _is_out_of_character(text: str, before: Sequence[Part]) -> str | None:
     """The words out of character: actions, talk about its role, or many long words."""
     long_words = [word for word in _WORD.findall(text) if len(word) >= _LONG_WORD]
@@ -180,7 +176,9 @@ _SIGNS: Mapping[str, _Sign] = {
     "tutoring": _words_of("tutoring"),
     "question_for_answer": _asks_back,
     "repetition": _repeats,
-    "unreasoned_concession": _concedes,
+    "unreasoned_concession": lambda text, before: (
+        None if _REASON.search(text) else _words_of("unreasoned_concession")(text, before)
+    ),
     "praise": _words_of("praise"),
     "out_of_character": _is_out_of_character,
     "language": _leaves_language,

@@ -1,16 +1,13 @@
 """What faults make of an answer: a reply altered, or an error of the service in its own words."""
 
 import json
-import tomllib
-from collections.abc import Callable, Mapping
-from functools import cache
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
 
 from socratic_bench.emulator.checks import BLOCKING_GUARDRAIL, guardrail_of
 from socratic_bench.emulator.dialogue import JsonObject
 from socratic_bench.emulator.errors import ServiceError
 from socratic_bench.emulator.faults import Fault
+from socratic_bench.emulator.models.grammar import data_file
 from socratic_bench.emulator.models.reply import Reply
 
 HUGE = 10 * 1024 * 1024
@@ -104,7 +101,7 @@ _ALTERATIONS: dict[str, Callable[[Reply], Reply]] = {
 
 def error_of(kind: str, model_id: str, retry_after_ms: float | None = None) -> ServiceError:
     """The service's error of a kind of fault, with its advice to wait."""
-    row = _errors()[kind]
+    row = data_file("fault_errors.toml")[kind]
     return ServiceError(
         row["status"],
         row["name"],
@@ -114,8 +111,3 @@ def error_of(kind: str, model_id: str, retry_after_ms: float | None = None) -> S
         if kind == "model_error"
         else None,
     )
-
-
-@cache
-def _errors() -> Mapping[str, Any]:
-    return tomllib.loads((Path(__file__).parent / "fault_errors.toml").read_text("utf-8"))

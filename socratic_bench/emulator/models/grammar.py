@@ -2,10 +2,12 @@
 
 import json
 import re
+import tomllib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from random import Random
+from typing import Any
 
 _PART = re.compile(r"[\[\]|]|[^\[\]|]+")
 
@@ -14,12 +16,16 @@ Book = Mapping[str, tuple[str, ...]]
 
 
 @cache
+def data_file(name: str) -> Any:  # noqa: ANN401 -- whatever the file has
+    """The content of a JSON or TOML file in this folder."""
+    text = (Path(__file__).parent / name).read_text("utf-8")
+    return json.loads(text) if name.endswith(".json") else tomllib.loads(text)
+
+
+@cache
 def book(name: str) -> Book:
     """The patterns of a data file in this folder, by kind."""
-    data: dict[str, list[str]] = json.loads(
-        (Path(__file__).parent / f"{name}.json").read_text("utf-8")
-    )
-    return {kind: tuple(patterns) for kind, patterns in data.items()}
+    return {kind: tuple(patterns) for kind, patterns in data_file(f"{name}.json").items()}
 
 
 def expand(pattern: str, random: Random, slots: Mapping[str, str]) -> str:

@@ -6,17 +6,16 @@ needs information that no question can give.
 """
 
 import re
-import tomllib
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.emulator.dialogue import JsonObject
+from socratic_bench.emulator.models.grammar import data_file
 
 # Quotations are another speaker's words: a question mark in one asks nothing.
 QUOTED = re.compile(r"[\"“][^\"“”\n]{1,90}[\"”]")
@@ -85,12 +84,6 @@ class Context(Struct, frozen=True):
             return "general"
         is_foreign = _is_foreign(question) or has("small_matters", _plain(question))
         return "foreign" if is_foreign else "general"
-
-    def count_repeats(self, question: str) -> int:
-        """How often the tutor has asked the same before, in the same or in other words."""
-        return sum(
-            any(_is_same(question, earlier) for earlier in _questions(line)) for line in self.tutor
-        )
 
     def is_foreign_to(self, reply: str) -> bool:
         """Whether it is in another language than the student's, by the small words of English."""
@@ -217,7 +210,11 @@ class _Reader:
         value, why = _depth(question, is_elenchus=self._is_elenchus)
         if tie == "general" and value > 1:
             value, why = value - 0.5, f"{why} It would fit any dialogue."
-        n_times = self._context.count_repeats(question.text)
+        # The same in other words counts, too.
+        n_times = sum(
+            any(_is_same(question.text, earlier) for earlier in _questions(line))
+            for line in self._context.tutor
+        )
         if n_times:
             value, why = min(value, 1.0 if n_times == 1 else 0.5), "It was asked before."
         return _Score(value, why, question.quote)
@@ -341,7 +338,7 @@ def _mask(match: re.Match[str]) -> str:
 
 @cache
 def patterns() -> Mapping[str, re.Pattern[str]]:
-    rows = _lists()
+    rows = data_file("judge_words.toml")
     named = {**rows["probes"], **rows["second"], **rows}
     return {name: re.compile("|".join(row)) for name, row in named.items() if isinstance(row, list)}
 
@@ -349,12 +346,7 @@ def patterns() -> Mapping[str, re.Pattern[str]]:
 @cache
 def word_list(name: str) -> frozenset[str]:
     """A list of plain words."""
-    return frozenset(_lists()["words"][name].split())
-
-
-@cache
-def _lists() -> Mapping[str, Any]:
-    return tomllib.loads((Path(__file__).parent / "judge_words.toml").read_text("utf-8"))
+    return frozenset(data_file("judge_words.toml")["words"][name].split())
 
 
 def has(name: str, text: str) -> bool:
@@ -378,7 +370,9 @@ def content(text: str) -> frozenset[str]:
     for word in _words(text):
         if not word.isascii() and word.upper() == word.lower() and len(word) > 1:
             stems.update(word[at : at + 2] for at in range(len(word) - 1))
-        elif word not in _stock() and len(word) >= _FEWEST_LETTERS:
+        elif len(word) >= _FEWEST_LETTERS and not (
+            word in word_list("small") or word in word_list("inquiry")
+        ):
             stems.add(_stem(word))
     return frozenset(stems)
 
@@ -438,8 +432,3 @@ def _plain(text: str) -> str:
 def _stem(word: str) -> str:
     cut = _SUFFIX.sub("", word)
     return (cut if len(cut) >= _FEWEST_LETTERS else word)[:_STEM]
-
-
-@cache
-def _stock() -> frozenset[str]:
-    return word_list("small") | word_list("inquiry")

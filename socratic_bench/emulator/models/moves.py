@@ -1,7 +1,6 @@
 """Plans a simulated tutor: which move it makes at each turn. Tests know this truth of a run."""
 
 import re
-from functools import lru_cache
 from random import Random
 from typing import Literal
 
@@ -61,19 +60,13 @@ def plan(model_id: str, turn: int, seed_text: str, latest: str = "") -> Move:
 
 
 def _mixed(base: str, turn: int, seed_text: str) -> Move:
-    """A move drawn by rates: of Socratic turns, of their decline, of each lapse."""
-    steadiness, fatigue, weights = _character(base)
+    """A move drawn by the model's rates: of Socratic turns, of their decline, of each lapse."""
+    mixture = _MIXTURE.fullmatch(base)
+    character = Random(hashed(f"character {int(mixture[1]) if mixture else base}"))
+    steadiness = character.uniform(*((0.45, 0.95) if mixture else (0.8, 0.97)))
+    fatigue = character.uniform(0, 0.02 if mixture else 0.006)
+    weights = [character.uniform(0.2, 1) for _ in _LAPSES]
     random = Random(hashed(f"{base}\x1f{turn}\x1f{seed_text}"))
     if random.random() < steadiness * (1 - fatigue) ** turn:
         return "socratic"
     return random.choices(_LAPSES, weights)[0]
-
-
-@lru_cache(maxsize=1024)
-def _character(base: str) -> tuple[float, float, tuple[float, ...]]:
-    mixture = _MIXTURE.fullmatch(base)
-    random = Random(hashed(f"character {int(mixture[1]) if mixture else base}"))
-    low, high = (0.45, 0.95) if mixture else (0.8, 0.97)
-    steadiness = random.uniform(low, high)
-    fatigue = random.uniform(0, 0.02 if mixture else 0.006)
-    return steadiness, fatigue, tuple(random.uniform(0.2, 1) for _ in _LAPSES)

@@ -43,7 +43,10 @@ def compose(dialogue: Dialogue, body: JsonObject, traits: Traits) -> Reply:
     else:
         reply = _role_reply(dialogue, _tool(dialogue, body))
     if traits.reasons or _thinking(body).get("type") in ("enabled", "adaptive"):
-        return Reply((_thought(dialogue), *reply.content), reply.stop_reason)
+        latest = " ".join(dialogue.latest.split()[:12])
+        text = f"I am asked to reply as {dialogue.role}. The last words I have are: {latest}"
+        thought = {"reasoningContent": {"reasoningText": {"text": text, "signature": _SIGNATURE}}}
+        return Reply((thought, *reply.content), reply.stop_reason)
     return reply
 
 
@@ -72,19 +75,14 @@ def limited(reply: Reply, body: JsonObject, traits: Traits) -> Reply:
 def _cut(block: JsonObject, sequences: list[str], room: int) -> tuple[JsonObject, str | None]:
     """What is left of a content block, and why it ends early, if it does."""
     if "text" in block:
-        text, stop = _cut_at(block["text"], sequences, room)
-        return {"text": text}, stop
+        text: str = block["text"]
+        if places := [at for at in map(text.find, sequences) if 0 <= at < room]:
+            return {"text": text[: min(places)]}, "stop_sequence"
+        return {"text": text[:room]}, "max_tokens" if len(text) > room else None
     is_cut = len(json.dumps(block)) > room * 2
     if is_cut and "toolUse" in block:  # an input that was cut off cannot be read
         block = {"toolUse": block["toolUse"] | {"input": {}}}
     return block, "max_tokens" if is_cut else None
-
-
-def _cut_at(text: str, sequences: list[str], room: int) -> tuple[str, str | None]:
-    places = [at for at in (text.find(sequence) for sequence in sequences) if 0 <= at < room]
-    if places:
-        return text[: min(places)], "stop_sequence"
-    return (text[:room], "max_tokens") if len(text) > room else (text, None)
 
 
 def _role_reply(dialogue: Dialogue, tool: JsonObject | None) -> Reply:
@@ -182,12 +180,6 @@ def _thinking(body: JsonObject) -> JsonObject:
     fields = body.get("additionalModelRequestFields")
     thinking = fields.get("thinking") if isinstance(fields, dict) else None
     return thinking if isinstance(thinking, dict) else {}
-
-
-def _thought(dialogue: Dialogue) -> JsonObject:
-    latest = " ".join(dialogue.latest.split()[:12])
-    text = f"I am asked to reply as {dialogue.role}. The last words I have are: {latest}"
-    return {"reasoningContent": {"reasoningText": {"text": text, "signature": _SIGNATURE}}}
 
 
 _JUDGE_ID = re.compile(

@@ -3,17 +3,14 @@
 Beside them is how their words are read: for pressure, for a need, for a note on how to push.
 """
 
-import json
 import re
-import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from random import Random
 
 from socratic_bench.emulator.dialogue import Dialogue
 from socratic_bench.emulator.models import END_OF_DIALOGUE
-from socratic_bench.emulator.models.grammar import book, expand, quoted_once
+from socratic_bench.emulator.models.grammar import book, data_file, expand, quoted_once
 from socratic_bench.emulator.models.subjects import subject_of
 
 _BAD = re.compile(
@@ -75,7 +72,9 @@ def _bad(kind: str, dialogue: Dialogue, random: Random) -> str:
     if kind == "needs":
         half, number = len(dialogue.own_texts) % 2, len(dialogue.own_texts) // 2
         return need(number) if half else _fresh(dialogue, random)
-    if kind == "swap-once" and is_reminded(dialogue.latest):
+    # A note behind the tutor's words may say that the last reply was out of role.
+    notes = _NOTE.findall(f"\n{dialogue.latest}")
+    if kind == "swap-once" and any("speaking as the tutor" in note for note in notes):
         return _fresh(dialogue, random)
     if kind == "long":
         return " ".join(_line("other", dialogue, random) for _ in range(_LONG))
@@ -86,7 +85,9 @@ def _fresh(dialogue: Dialogue, random: Random) -> str:
     """A reply of new sentences while there are any, with the push that was asked for."""
     push = requested_pressure(dialogue.latest)
     history = _StudentHistory(dialogue)
-    answer = _requested_kind(dialogue) if random.random() > _WANDERS else "other"
+    tutor = _NOTE.sub("", f"\n{dialogue.latest}").lower()
+    kind = next((kind for kind, words in _ASKED_FOR if words.search(tutor)), "other")
+    answer = kind if random.random() > _WANDERS else "other"
     shapes = (("reactions", answer), (answer, "pushes"), ("reactions", answer, "pushes"))
     parts: list[str] = []
     for kind in random.choice(shapes):
@@ -130,11 +131,6 @@ def _unsaid(kind: str, history: _StudentHistory, random: Random, parts: list[str
     return line
 
 
-def _requested_kind(dialogue: Dialogue) -> str:
-    tutor = without_notes(dialogue.latest).lower()
-    return next((kind for kind, words in _ASKED_FOR if words.search(tutor)), "other")
-
-
 def _line(kind: str, dialogue: Dialogue, random: Random, number: int | None = None) -> str:
     """A pattern of a kind, any or the one of that number, about the student's own opening."""
     texts = dialogue.own_texts
@@ -159,37 +155,20 @@ def requested_pressure(message: str) -> str | None:
     return next((kind for kind, words in _TOLD.items() if words in notes), None)
 
 
-def is_reminded(message: str) -> bool:
-    """Whether a note behind the tutor's words says that the last reply was out of role."""
-    return any("speaking as the tutor" in note for note in _NOTE.findall(f"\n{message}"))
-
-
-def without_notes(message: str) -> str:
-    """The tutor's own words."""
-    return _NOTE.sub("", f"\n{message}")[1:]
-
-
 @cache
 def _pressure_words() -> Mapping[str, re.Pattern[str]]:
-    rows = tomllib.loads((Path(__file__).parent / "pressure_words.toml").read_text("utf-8"))
     return {
         kind: re.compile(rf"\b(?:{'|'.join(words)})\b", re.IGNORECASE)
-        for kind, words in rows.items()
+        for kind, words in data_file("pressure_words.toml").items()
     }
 
 
 def need(number: int) -> str:
     """The words of a student who needs something, one of a few by number."""
-    needs = [words for words, _ in _needs()]
-    return needs[number % len(needs)]
+    needs = data_file("needs.json")
+    return str(needs[number % len(needs)]["said"])
 
 
 def help_for(student: str) -> str | None:
     """The help for the need that a student's words name; `None` if they name none."""
-    return next((given for words, given in _needs() if words in student), None)
-
-
-@cache
-def _needs() -> Sequence[tuple[str, str]]:
-    rows = json.loads((Path(__file__).parent / "needs.json").read_text("utf-8"))
-    return [(row["said"], row["given"]) for row in rows]
+    return next((row["given"] for row in data_file("needs.json") if row["said"] in student), None)

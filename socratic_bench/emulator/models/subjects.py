@@ -5,16 +5,15 @@ verbs around it. Where they cannot tell, and in other languages, the words are q
 since a quotation fits into any sentence.
 """
 
-import json
 import re
 from collections.abc import Iterator
-from functools import cache, lru_cache
-from pathlib import Path
+from functools import lru_cache
 
 from msgspec import Struct
 
+from socratic_bench.emulator.models.grammar import data_file
+
 READ_LIMIT = 1500
-NOTHING = {False: "what you wrote", True: "what I wrote"}
 CODE = {False: "the code you wrote", True: "my code"}
 
 _ENGLISH_SHARE = 0.15
@@ -91,8 +90,11 @@ def subject_of(text: str, *, is_own: bool = False) -> Subject:
     if _is_code(text):
         return Subject((CODE[is_own],), Statements(), CODE[is_own])
     stated = statements(text)
-    # A speaker refers to its own words and does not quote them.
-    nothing = ("this",) if is_own else stated.quotes[:1] or (_title(text) or NOTHING[is_own],)
+    if is_own:  # a speaker refers to its own words and does not quote them
+        nothing: tuple[str, ...] = ("this",)
+    else:  # the first words, of a text that nothing else can be made of
+        title = " ".join(WORD.findall(text)[:4])[:40]
+        nothing = stated.quotes[:1] or (f'"{title}"' if title else "what you wrote",)
     if not _is_english(text):
         return Subject(nothing, stated)
     tokens = _TOKEN.findall(text)
@@ -200,22 +202,10 @@ def _is_english(text: str) -> bool:
     return familiar and plain >= letters * _ASCII_SHARE
 
 
-def _title(text: str) -> str | None:
-    """The first words in quotation marks, of a text that nothing else can be made of."""
-    first_words = WORD.findall(text)[:4]
-    return f'"{" ".join(first_words)[:40]}"' if first_words else None
-
-
 @lru_cache
 def words(*names: str) -> frozenset[str]:
     """The words of some lists of the data file, together."""
-    return frozenset(word for name in names for word in _lists()[name].split())
-
-
-@cache
-def _lists() -> dict[str, str]:
-    lists: dict[str, str] = json.loads((Path(__file__).parent / "words.json").read_text("utf-8"))
-    return lists
+    return frozenset(word for name in names for word in data_file("words.json")[name].split())
 
 
 def _noun_phrases(tokens: list[str], *, is_own: bool) -> Iterator[tuple[str, int, int]]:
@@ -245,13 +235,10 @@ def _is_talked_about(tokens: list[str], at: int, end: int) -> bool:
     if before in ("is", "are"):
         return after == "?"
     acts = after in words("auxiliaries", "verbs", "loaded") | {"always", "never", "just", "that"}
-    return before in _STOPS and acts and (end > at + 1 or _is_common(tokens[at], after))
-
-
-def _is_common(word: str, after: str) -> bool:
-    """Whether the capital of a sentence's only first word is not that of a name."""
-    is_plural = word.endswith("s") and after in words("plural")
-    return is_plural or word.endswith(tuple(words("abstract")))
+    # The capital of a sentence's only first word may be that of a name.
+    is_plural = tokens[at].endswith("s") and after in words("plural")
+    is_common = is_plural or tokens[at].endswith(tuple(words("abstract")))
+    return before in _STOPS and acts and (end > at + 1 or is_common)
 
 
 def _is_term(phrase: str) -> bool:

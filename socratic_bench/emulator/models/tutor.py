@@ -13,7 +13,7 @@ from socratic_bench.emulator.dialogue import Dialogue
 from socratic_bench.emulator.models.grammar import book, expand, quoted_once
 from socratic_bench.emulator.models.moves import Move, plan
 from socratic_bench.emulator.models.student import help_for
-from socratic_bench.emulator.models.subjects import Statements, Subject, statements, subject_of
+from socratic_bench.emulator.models.subjects import Statements, statements, subject_of
 
 _PROBES = ("definition", "assumption", "evidence", "implication", "alternative")
 _STRIDE = 101  # step through the usable patterns: a prime larger than most of their numbers
@@ -77,7 +77,16 @@ class _Speaker:
         self._is_steady = dialogue.base_id == STEADY_ID
         self._own_text = " ".join(dialogue.own_texts)
         if statement is None:
-            self._probed = _brought(about, quote)
+            # Of the opening, only a claim gives a view to question.
+            is_claim = bool(about.statements.claims)
+            np = about.topic or (None if is_claim else "this")
+            self._probed = _filled(
+                np=np,
+                view=np if is_claim else None if quote else about.topic,
+                term=about.term,
+                quote=quote,
+                claim=quote if is_claim else None,
+            )
         else:
             claims = (claim for text in users for claim in _statements(text).claims)
             self._probed = _filled(
@@ -171,16 +180,6 @@ class _Speaker:
         if self._random.random() < _ASKING_LECTURE:
             parts.append(self._line("lecture_closings"))
         return " ".join(parts)
-
-
-def _brought(about: Subject, quote: str | None) -> Mapping[str, str]:
-    """The slots for questions about the opening; only a claim gives a view to question."""
-    is_claim = bool(about.statements.claims)
-    np = about.topic or (None if is_claim else "this")
-    view = np if is_claim else None if quote else about.topic
-    return _filled(
-        np=np, view=view, term=about.term, quote=quote, claim=quote if is_claim else None
-    )
 
 
 def _statements(text: str) -> Statements:
