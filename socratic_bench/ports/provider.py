@@ -236,6 +236,7 @@ class ProviderModule(Protocol):
 
         It remembers the secrets in it. Raises `ModelError`, which ends the run once it has begun.
         """
+        del config
 
     def open(
         self,
