@@ -16,14 +16,14 @@ from msgspec.inspect import type_info  # noqa: TID251 -- `described` makes it sa
 Result = TypeVar("Result")
 T = TypeVar("T")
 
-_TOML_KINDS: tuple[tuple[type, str], ...] = (
-    (bool, "true or false"),
-    (int, "a number"),
-    (float, "a number"),
-    (str, "text"),
-    (list, "a list"),
-    (dict, "a table"),
-)
+_TOML_KINDS: dict[type, str] = {
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    str: "text",
+    list: "a list",
+    dict: "a table",
+}
 _decoding = threading.Lock()
 _decoded_types: set[object] = set()
 
@@ -84,9 +84,8 @@ class Workers:
 
 
 class ConnectionLimit:
-    """At most `n_connections` holders at once, served first in, first out.
-
-    Safe to use from several threads.
+    """At most `n_connections` holders at once, served first in, first out. Safe to use from several
+    threads.
     """
 
     def __init__(self, n_connections: int) -> None:
@@ -96,10 +95,8 @@ class ConnectionLimit:
 
     @contextmanager
     def hold(self, wait: "Callable[[Future[None]], object]") -> Iterator[None]:
-        """Hold a connection until the block ends.
-
-        `wait` waits until the future is done; what it raises, such as the end of the run, leaves
-        the queue.
+        """Hold a connection until the block ends. `wait` waits until the future is done; what it
+        raises, such as the end of the run, leaves the queue.
         """
         place: Future[None] = Future()
         with self._lock:
@@ -152,7 +149,7 @@ _type_info = cache(type_info)
 
 def kind_of(value: object) -> str:
     """What a value from a TOML file is, in words."""
-    return next((word for kind, word in _TOML_KINDS if isinstance(value, kind)), "a date or time")
+    return _TOML_KINDS.get(type(value), "a date or time")
 
 
 def _first_time_alone(read: Callable[..., Any], value: object, kind: object) -> Any:  # noqa: ANN401

@@ -166,9 +166,8 @@ class BenchError(Exception):
 
 
 class UsageError(BenchError):
-    """The request itself is wrong.
-
-    `problems` has the text of each mistake; the first `MOST_SHOWN` are shortened and masked.
+    """The request itself is wrong. `problems` has the text of each mistake; the first `MOST_SHOWN`
+    are shortened and masked.
     """
 
     code = "usage"
@@ -185,14 +184,12 @@ class UsageError(BenchError):
 
 def shorten(problems: Sequence[str]) -> tuple[str, ...]:
     """The first `MOST_SHOWN` mistakes, shortened and masked, and how many more there are."""
-    lines = tuple(map(_shorten_problem, problems[:MOST_SHOWN]))
+    texts = [redact(problem[:_SEARCHED_CHARS]) for problem in problems[:MOST_SHOWN]]
+    lines = tuple(
+        text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…" for text in texts
+    )
     n_more = len(problems) - MOST_SHOWN
     return (*lines, f"And {n_more} more.") if n_more > 0 else lines
-
-
-def _shorten_problem(problem: str) -> str:
-    text = redact(problem[:_SEARCHED_CHARS])
-    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"
 
 
 class Mistakes:

@@ -15,6 +15,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from urllib.parse import quote, quote_plus, unquote
 
@@ -46,9 +47,8 @@ _standing: frozenset[str] | None = None  # in variables and files, when they wer
 
 
 class Secrets:
-    """Values to mask: as they are, escaped for JSON, Python or a URL, and in Base64.
-
-    `passwords` are masked at any length, but not in Base64.
+    """Values to mask: as they are, escaped for JSON, Python or a URL, and in Base64. `passwords`
+    are masked at any length, but not in Base64.
     """
 
     def __init__(self, values: Iterable[str], passwords: Iterable[str] = ()) -> None:
@@ -89,7 +89,12 @@ def known_secrets() -> Secrets:
 def look_again() -> None:
     """Read variables and files anew, as a run begins or an error is shown; not for each text."""
     global _standing  # noqa: PLW0603 -- secrets belong to the process, as its environment does
-    _standing = frozenset((*_of_variables(os.environ), *_of_files(os.environ)))
+    variables = {
+        value
+        for name, value in os.environ.items()
+        if name.startswith("AWS_") and _VARIABLE.fullmatch(name)
+    }
+    _standing = _of_files(os.environ) | variables
 
 
 def learn(values: Iterable[str | None]) -> bool:
@@ -137,10 +142,6 @@ def _parts(value: str) -> Iterator[str]:
             yield part
 
 
-def _quote_small(value: str) -> str:
-    return re.sub("%..", lambda match: match[0].lower(), _quote(value))
-
-
 def _quote(value: str) -> str:
     return quote(value, safe="", errors="surrogateescape")
 
@@ -153,7 +154,7 @@ _ESCAPES: tuple[Callable[[str], str], ...] = (
     lambda value: quote(value, errors="surrogateescape"),
     lambda value: quote_plus(value, errors="surrogateescape"),
     _quote,
-    _quote_small,
+    lambda value: re.sub("%..", lambda match: match[0].lower(), _quote(value)),
 )
 
 
@@ -209,12 +210,6 @@ _FIELD = (
 )
 
 
-def _of_variables(environ: Mapping[str, str]) -> Iterator[str]:
-    for name, value in environ.items():
-        if name.startswith("AWS_") and _VARIABLE.fullmatch(name):
-            yield value
-
-
 def _passwords(environ: Mapping[str, str]) -> Iterator[str]:
     """The parts of a URL with a password that an error could quote, and the values of its query; of
     an endpoint that is no URL, any part: it may be a secret in the wrong place.
@@ -263,16 +258,13 @@ def _read_files(
         secrets.update(_read_token(token.strip()) for token in re.findall(_WEB_IDENTITY, text))
     secrets.update(map(_read_token, tokens))
     for folder in caches:
-        for path in _json_files(folder):
-            secrets.update(json.loads(value) for value in re.findall(_FIELD, _read(path)))
+        files: list[Path] = []
+        with suppress(OSError, ValueError):
+            paths = Path(os.path.expanduser(folder)).glob("*.json")  # noqa: PTH111 -- never raises
+            files.extend(islice(paths, _MAX_FILES))
+        for file in files:
+            secrets.update(json.loads(value) for value in re.findall(_FIELD, _read(str(file))))
     return frozenset(secrets)
-
-
-def _json_files(folder: str) -> list[str]:
-    with suppress(OSError, ValueError):
-        paths = Path(os.path.expanduser(folder)).glob("*.json")  # noqa: PTH111 -- never raises
-        return [str(path) for path, _ in zip(paths, range(_MAX_FILES), strict=False)]
-    return []
 
 
 def _read_token(path: str) -> str:

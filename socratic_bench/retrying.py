@@ -3,7 +3,7 @@
 import random
 import time
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from msgspec import Struct
 from tenacity import RetryCallState, Retrying, retry_if_exception
@@ -12,12 +12,6 @@ Result = TypeVar("Result")
 
 SERVER_WAIT_MAX_S = 120.0
 DOUBLINGS_MAX = 10
-
-
-class Uniform(Protocol):
-    """`random.Random.uniform`, or a fake."""
-
-    def __call__(self, low: float, high: float, /) -> float: ...
 
 
 class RetryPolicy(Struct, frozen=True, kw_only=True):
@@ -37,7 +31,7 @@ class RetryPolicy(Struct, frozen=True, kw_only=True):
     window_s: float | None = None
     wait_base_s: float = 0.5
     wait_max_s: float = 20.0
-    uniform: Uniform = random.uniform
+    uniform: Callable[[float, float], float] = random.uniform
 
     def call(
         self,
@@ -57,7 +51,9 @@ class RetryPolicy(Struct, frozen=True, kw_only=True):
         started_s = monotonic_s()
 
         def is_over(state: RetryCallState) -> bool:
-            return is_enough() or self._is_over(state.attempt_number, monotonic_s() - started_s)
+            is_last = self.max_attempts is not None and state.attempt_number >= self.max_attempts
+            is_late = self.window_s is not None and monotonic_s() - started_s >= self.window_s
+            return is_enough() or is_last or is_late
 
         def wait_s(state: RetryCallState) -> float:
             error = state.outcome.exception() if state.outcome else None
@@ -67,11 +63,6 @@ class RetryPolicy(Struct, frozen=True, kw_only=True):
             retry=retry_if_exception(passes), stop=is_over, wait=wait_s, sleep=sleep, reraise=True
         )
         return retrying(work)
-
-    def _is_over(self, n_attempts: int, elapsed_s: float) -> bool:
-        if self.max_attempts is not None and n_attempts >= self.max_attempts:
-            return True
-        return self.window_s is not None and elapsed_s >= self.window_s
 
     def _wait_s(self, n_attempts: int, requested_s: float | None) -> float:
         if requested_s is not None:

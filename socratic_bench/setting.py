@@ -18,9 +18,8 @@ GROUPS = ("sweep", "dialogue", "settings of the model under test", "judging", "s
 
 
 class Switch(Struct, frozen=True):
-    """A flag without a field of its own, which changes the value of another's.
-
-    `{default}` in `text` stands for `default_words`. `metavar` is `None` if it takes no word.
+    """A flag without a field of its own, which changes the value of another's. `{default}` in
+    `text` stands for `default_words`. `metavar` is `None` if it takes no word.
     """
 
     name: str

@@ -77,7 +77,6 @@ class Vote(Struct, frozen=True, kw_only=True):
 
 def deviations(verdicts: Sequence[Verdict]) -> Mapping[str, float] | None:
     """Standard deviations (n - 1) of verdicts on one reply, by dimension and of `overall_score`.
-
     `None` with fewer than two verdicts.
     """
     if len(verdicts) < 2:  # noqa: PLR2004
@@ -157,7 +156,6 @@ class Event(Struct, frozen=True, kw_only=True):
 
 class ScoredReply(Struct, frozen=True, kw_only=True):
     """An example of a rubric: a reply to `prompt` with its `scores`, and `why` in a few words.
-
     `before` is what was said before the prompt, `events` has the words of each event in the reply.
     """
 
@@ -238,9 +236,8 @@ class Turn(Struct, frozen=True, kw_only=True):
     is_parsed: bool | None = None
 
     def calls(self, role: Role, *, tested: Role) -> tuple[Completion, ...]:
-        """The answered calls of a role for this turn, those set aside first.
-
-        `tested` is the role of the model under test.
+        """The answered calls of a role for this turn, those set aside first. `tested` is the role
+        of the model under test.
         """
         if role == JUDGE:
             return self.judged.calls if self.judged else ()

@@ -221,12 +221,8 @@ class Usage(Struct, frozen=True, kw_only=True):
     cache_write_tokens: Annotated[Tokens, doc("input tokens written to it")] = 0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            input_tokens=self.input_tokens + other.input_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
-            cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
-            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
-        )
+        names = self.__struct_fields__
+        return Usage(**{name: getattr(self, name) + getattr(other, name) for name in names})
 
 
 class Attempt(Struct, frozen=True, kw_only=True):
@@ -245,9 +241,8 @@ class Attempt(Struct, frozen=True, kw_only=True):
 
 
 class Completion(Struct, frozen=True, kw_only=True):
-    """A model's answer to one call.
-
-    Latencies are of the attempt that answered; what was waited is found in `attempts` alone.
+    """A model's answer to one call. Latencies are of the attempt that answered; what was waited is
+    found in `attempts` alone.
     """
 
     message: Annotated[Message, doc("the reply")]

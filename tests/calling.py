@@ -63,7 +63,7 @@ class Around:
 
     def services(self, provider: Provider) -> CallServices:
         return CallServices(
-            provider=lambda: provider,
+            provider=lambda _: provider,
             rate_limiter=lambda _: self.rate_limiter,
             cache_gate=PromptCacheGate(monotonic_s=time.monotonic),
         )

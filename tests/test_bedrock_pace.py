@@ -91,7 +91,7 @@ def play(kind: type[RateLimiter], *, per_minute: float, advice: bool) -> Played:
         connection = Connection(Endpoint(region="us-east-1", url=service.url))
         provider = BedrockProvider(connection, Options(), monotonic_s=lambda: shared.now_s)
         services = CallServices(
-            provider=lambda: provider,
+            provider=lambda _: provider,
             rate_limiter=limiters.__getitem__,
             cache_gate=PromptCacheGate(monotonic_s=time.monotonic),
         )

@@ -144,7 +144,7 @@ def test_what_waits_is_not_overtaken_by_what_would_fit_at_once():
     asked = threading.Semaphore(0)
 
     def wait(future):
-        asked.settle(0.0)
+        asked.release()
         future.result(PATIENCE_S)
 
     cost_limit = budget(1.5, wait)
@@ -177,10 +177,10 @@ def test_who_gives_up_waiting_makes_room_for_the_next():
 
     def wait(future):
         if threading.current_thread().name == "impatient":
-            asked.settle(0.0)
+            asked.release()
             assert ended.wait(PATIENCE_S)
             raise EndedError
-        asked.settle(0.0)
+        asked.release()
         future.result(PATIENCE_S)
 
     cost_limit = budget(1.5, wait)

@@ -160,7 +160,7 @@ def test_a_damaged_ledger_is_refused_and_a_removed_one_is_made_of_the_journals(t
 
     for outcome in refused:
         assert outcome.exit_code == 2
-        assert f"{path} cannot be read" in outcome.document["error"]["message"]
+        assert f"cannot be read: {path}." in outcome.document["error"]["message"]
         assert "counted by the journals" in outcome.document["error"]["hint"]
     assert (free["n_completed"], left) == (2, b"{")
     assert "counted by the journals" in " ".join(paid[0]["notices"])

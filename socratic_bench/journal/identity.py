@@ -30,9 +30,8 @@ class Identity(Struct, frozen=True):
     def of(
         cls, config: CoreConfig, opening: Sample, benchmark_part: Part, *, seed_given: bool
     ) -> "Identity":
-        """The identity of a prepared run. A seed that was drawn is no part of it.
-
-        `opening` gives the prompt and the digests of its files, the table of settings all else.
+        """The identity of a prepared run. A seed that was drawn is no part of it. `opening` gives
+        the prompt and the digests of its files, the table of settings all else.
         """
         other_benchmarks = settings_of_other_benchmarks(type(config), config.benchmark)
         settings = [
@@ -64,23 +63,18 @@ class Identity(Struct, frozen=True):
                 continue
             if title == name:
                 yield f"The {name} was {_format(before)}, but now is {_format(now)}."
+            elif before is None:
+                yield f"The run had no {title}, but now has one."
+            elif now is None:
+                yield f"The run had its {title}, but now has none."
             else:
-                yield _digest_difference(title, before, now)
+                yield f"The {title} has other contents than when it began."
 
 
 def _is_part(setting: SettingField, config: CoreConfig) -> bool:
     is_default = getattr(config, setting.name) == setting.default
     kind = setting.setting.identity
     return kind == "always" or (kind == "chosen" and not is_default)
-
-
-def _digest_difference(title: str, before: Json, now: Json) -> str:
-    """The sentence about contents of which only the digests are compared."""
-    if before is None:
-        return f"The run had no {title}, but now has one."
-    if now is None:
-        return f"The run had its {title}, but now has none."
-    return f"The {title} has other contents than when it began."
 
 
 def _title(name: str) -> str:

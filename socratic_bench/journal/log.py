@@ -8,7 +8,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from functools import cache
 from hashlib import sha256
 from typing import Any
 
@@ -67,11 +66,9 @@ class Log:
         self.has_calls = False
 
     def writes(self) -> Sequence[Future[None]]:
-        """See `socratic_bench.ports.store.Journal`."""
         return self._journal.writes()
 
     def add(self, entry: Timed, *, durable: bool = True) -> None:
-        """See `socratic_bench.ports.store.Journal.append`."""
         with self._lock:
             if not self._is_open:
                 return
@@ -100,10 +97,8 @@ def completion_of(stored: bytes) -> Completion:
 
 
 def request_sha256(request: Request) -> str:
-    """The digest of a request, with known secrets masked as they are in a journal.
-
-    Settings that may change when a run is resumed are left out: they affect speed and price, not
-    the answer.
+    """The digest of a request, with known secrets masked as they are in a journal. Settings that
+    may change when a run is resumed are left out: they affect speed and price, not the answer.
     """
     config = replace(request.config, service_tier=None, latency_profile=None)
     digested = replace(request, config=config, is_cacheable_prefix=False)
@@ -119,16 +114,10 @@ def request_sha256(request: Request) -> str:
 
 
 def _without_defaults(request: dict[str, Any], config: GenerateConfig) -> dict[str, Any]:
-    for name, default in _optional_fields(type(config)):
-        if getattr(config, name) == default:
+    fields = zip(config.__struct_fields__, config.__struct_defaults__, strict=True)
+    for name, default in fields:
+        if name not in _ALWAYS_IN_DIGEST and getattr(config, name) == default:
             del request["config"][name]
     if request["temperature_if_taken"] is None:
         del request["temperature_if_taken"]
     return request
-
-
-@cache
-def _optional_fields(kind: type[GenerateConfig]) -> tuple[tuple[str, Any], ...]:
-    """The fields that are not always in the digest, with their defaults."""
-    fields = zip(kind.__struct_fields__, kind.__struct_defaults__, strict=True)
-    return tuple((name, default) for name, default in fields if name not in _ALWAYS_IN_DIGEST)

@@ -180,9 +180,8 @@ class ReplayLog:
                 return
 
     def _add_attempt(self, entry: RequestEntry | FailedAttemptEntry) -> None:
-        """A request of a call was sent, or has failed and may be followed by another.
-
-        The entry that ends the call lists all its requests again.
+        """A request of a call was sent, or has failed and may be followed by another. The entry
+        that ends the call lists all its requests again.
         """
         key = entry.key
         if key in self._answers:
@@ -194,7 +193,17 @@ class ReplayLog:
                 # Sent by another process, whose first entry is missing.
                 self._failed_attempts += [(key.role, attempt) for attempt in attempts]
                 attempts.clear()
-            attempts.append(_lost_attempt(entry))
+            lost = Attempt(  # if no answer follows, a model may have worked on it
+                started_at=entry.at,
+                duration_ms=0.0,
+                wait_ms=0.0,
+                error=LOST,
+                may_have_been_billed=True,
+                input_tokens_at_most=entry.input_tokens_at_most,
+                output_tokens_at_most=entry.output_tokens_at_most,
+                model_id=entry.model_id,
+            )
+            attempts.append(lost)
             return
         attempts[-1:] = [entry.attempt] if is_under_way else [*attempts[-1:], entry.attempt]
 
@@ -223,7 +232,6 @@ class ReplayLog:
 
 class Times:
     """Sums up how long the processes took, by their monotonic clocks, each up to its last entry.
-
     `latest` is the latest time of day of any entry, and not before the begin plus the time at work.
     """
 
@@ -248,7 +256,14 @@ class Times:
         """Count an entry of the current process."""
         if not isinstance(entry, Timed):
             return
-        written_at = _written_at(entry)
+        written_at: datetime | None = None
+        match entry:
+            case RequestEntry(at=moment) | EndEntry(completed_at=moment):
+                written_at = moment
+            case Answered():
+                written_at = entry.completion.finished_at
+            case _:
+                pass
         elapsed_s = possible_s(entry.elapsed_s)
         if written_at:
             self._note_moment(written_at)
@@ -261,19 +276,6 @@ class Times:
     def _note_moment(self, moment: datetime) -> None:
         if moment.year <= LAST_YEAR:
             self.latest = max(self.latest, moment)
-
-
-def _written_at(entry: Timed) -> datetime | None:
-    """The time of day at which an entry was written, if it has one."""
-    match entry:
-        case RequestEntry():
-            return entry.at
-        case Answered():
-            return entry.completion.finished_at
-        case EndEntry():
-            return entry.completed_at
-        case _:
-            return None
 
 
 def check_moments(value: object) -> None:
@@ -333,17 +335,3 @@ def _model_error(entry: Failed) -> ModelError:
     )
     error.attempts = entry.attempts
     return error
-
-
-def _lost_attempt(request: RequestEntry) -> Attempt:
-    """A request whose process ended before its answer: a model may have worked on it."""
-    return Attempt(
-        started_at=request.at,
-        duration_ms=0.0,
-        wait_ms=0.0,
-        error=LOST,
-        may_have_been_billed=True,
-        input_tokens_at_most=request.input_tokens_at_most,
-        output_tokens_at_most=request.output_tokens_at_most,
-        model_id=request.model_id,
-    )

@@ -13,7 +13,7 @@ from msgspec.structs import asdict
 
 from socratic_bench.catalogue.tokens import most_input_tokens
 from socratic_bench.concurrency import ConnectionLimit, start_thread
-from socratic_bench.errors import BenchError, InternalError, ModelError, Problem, Stopped, Words
+from socratic_bench.errors import BenchError, InternalError, ModelError, Problem, Stopped
 from socratic_bench.generation import chosen_settings, setting_text
 from socratic_bench.journal.log import completion_of, request_sha256, stored_json
 from socratic_bench.journal.replay import ReplayLog
@@ -384,7 +384,6 @@ def describe(
     has_metadata: bool,
 ) -> BenchError:
     """The error of a call with a better hint, and the setting that is refused, where there are any.
-
     `is_tested`: the call was to the model under test. `has_metadata`: see `CallContext`.
     """
     if error is cancel_token.error and isinstance(error, BenchError):
@@ -393,8 +392,9 @@ def describe(
         return InternalError.of(error)
     if not (isinstance(error, ModelError) and kind):
         return error
-    if hint := _looked_up_hint(kind, cancel_token):
-        error.hint = hint
+    if kind.look_up:  # what the provider can find out by another request
+        with suppress(BenchError):
+            error.hint = cancel_token.result(start_thread(kind.look_up)) or error.hint
     return explained(error, kind.refused, request, is_tested=is_tested, metadata=has_metadata)
 
 
@@ -425,12 +425,3 @@ def explained(
         may_be = " or ".join(optional)
         error.hints = (*error.hints, Problem.of(f"Of your settings it may be {may_be}."))
     return error
-
-
-def _looked_up_hint(kind: ErrorKind, cancel_token: CancelToken) -> Words | None:
-    """What the provider can find out about the error by another request."""
-    if kind.look_up is None:
-        return None
-    with suppress(BenchError):
-        return cancel_token.result(start_thread(kind.look_up))
-    return None

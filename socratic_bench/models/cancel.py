@@ -109,9 +109,8 @@ class CancelToken:
         self._wait([until, self._ended], seconds)
 
     def result(self, future: "Future[Result]", timeout_s: float | None = None) -> Result:
-        """The future's result, or raise what ends the run before it is there.
-
-        Raises `TimeoutError` if neither has come about after `timeout_s`.
+        """The future's result, or raise what ends the run before it is there. Raises `TimeoutError`
+        if neither has come about after `timeout_s`.
         """
         self.check()
         remaining_s = self.remaining_s

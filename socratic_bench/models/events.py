@@ -77,7 +77,6 @@ class CallWaits(CallEvent, frozen=True, kw_only=True):
 
 class CallAnswered(CallEvent, frozen=True, kw_only=True):
     """A call was answered; whoever made it gets the answer once all listeners have heard of it.
-
     `stored` is the `completion` as it is kept, in JSON.
     """
 
@@ -158,7 +157,21 @@ class UsageTracker:
     def on_call(self, event: CallEvent) -> None:
         """Count a call that has ended, and those that are under way."""
         with self._lock:
-            self._add(event)
+            match event:
+                case CallBegan():
+                    self._under_way += 1
+                case CallReplayed():
+                    if not event.key.is_closing:
+                        self._count(event.key.role, event.outcome)
+                case CallAnswered():
+                    self._count(event.key.role, event.completion)
+                case CallFailed():
+                    self._failed[event.key.role].extend(event.error.attempts)
+                case _:
+                    pass
+            if isinstance(event, CallAnswered | CallFailed):
+                self._under_way -= 1
+                self._settled.notify_all()
 
     def settle(self, timeout_s: float) -> None:
         """Wait until no call is under way: when a run is ended, each still notes its attempts."""
@@ -183,22 +196,6 @@ class UsageTracker:
                 for role, answered in self._completions.items()
             }
 
-    def _add(self, event: CallEvent) -> None:
-        match event:
-            case CallBegan():
-                self._under_way += 1
-            case CallReplayed():
-                if not event.key.is_closing:
-                    self._count(event.key.role, event.outcome)
-            case CallAnswered():
-                self._count(event.key.role, event.completion)
-                self._end()
-            case CallFailed():
-                self._failed[event.key.role].extend(event.error.attempts)
-                self._end()
-            case _:
-                pass
-
     def _count(self, role: Role, outcome: Completion | ModelError) -> None:
         if isinstance(outcome, Completion):
             # A turn has the words of its actors; a verdict has what is wanted of the judge's.
@@ -206,7 +203,3 @@ class UsageTracker:
             self._completions[role].append(completion)
         else:
             self._failed[role].extend(outcome.attempts)
-
-    def _end(self) -> None:
-        self._under_way -= 1
-        self._settled.notify_all()

@@ -129,19 +129,18 @@ class StallWatch:
             return
         with self._lock:
             calling = tuple(self._calling)
-        for cancel_token in calling:
-            cancel_token.end(self._error())
-
-    def _error(self) -> ModelError:
         minutes = (self._stall_s or 0.0) / 60
-        return ModelError(
-            f"{self._label} was stopped: it was called for {minutes:g} min, and none of its "
-            "requests was answered.",
-            code=STALL,
-            end_reason=ERROR_KINDS[STALL].end_reason,
-            retryable=True,
-            hint=ERROR_KINDS[STALL].hint,
-        )
+        for cancel_token in calling:
+            cancel_token.end(
+                ModelError(
+                    f"{self._label} was stopped: it was called for {minutes:g} min, and none of "
+                    "its requests was answered.",
+                    code=STALL,
+                    end_reason=ERROR_KINDS[STALL].end_reason,
+                    retryable=True,
+                    hint=ERROR_KINDS[STALL].hint,
+                )
+            )
 
 
 class RateLimiter:
@@ -218,8 +217,17 @@ class RateLimiter:
         without `record_request` counts for nothing.
         """
         slot = Slot(size=size, asked_at_s=self._monotonic_s())
-        self._wait(slot, cancel_token, on_wait)
+        with self._lock:
+            self._queue.append(slot)
         try:
+            wait = self._admit(slot)
+            if wait:
+                on_wait(wait.cause, wait.about_s)
+            while wait:
+                with suppress(TimeoutError):
+                    cancel_token.result(slot.turn, wait.look_in_s)
+                wait = self._admit(slot)
+            slot.wait_s = self._monotonic_s() - slot.asked_at_s
             yield slot
         finally:
             if not slot.is_sent:
@@ -284,22 +292,6 @@ class RateLimiter:
             work_s=round(work_s, 3),
             stalled=self._stall_watch.is_stalled,
         )
-
-    def _wait(self, slot: Slot, cancel_token: CancelToken, on_wait: OnWait) -> None:
-        with self._lock:
-            self._queue.append(slot)
-        try:
-            wait = self._admit(slot)
-            if wait:
-                on_wait(wait.cause, wait.about_s)
-            while wait:
-                with suppress(TimeoutError):
-                    cancel_token.result(slot.turn, wait.look_in_s)
-                wait = self._admit(slot)
-        except BaseException:
-            self._withdraw(slot)
-            raise
-        slot.wait_s = self._monotonic_s() - slot.asked_at_s
 
     def _admit(self, slot: Slot) -> _Wait | None:
         """Admit the request if it may be sent now; else what it waits for."""

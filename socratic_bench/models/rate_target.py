@@ -61,7 +61,6 @@ def target_of(targets: Iterable[RateTarget], model: str, region: str) -> RateTar
 
 class CountedRequest(Struct, eq=False, kw_only=True):
     """A request and the tokens that count for it: reserved ones, and once it has ended, used ones.
-
     Until it `is_sent`, it may be sent at any moment.
     """
 

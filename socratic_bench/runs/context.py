@@ -21,9 +21,8 @@ from socratic_bench.turns import Turn
 
 
 class Listener:
-    """Hears of a run while it goes on, from any thread; must neither block nor raise.
-
-    This one ignores everything; subclasses override what they want to hear.
+    """Hears of a run while it goes on, from any thread; must neither block nor raise. This one
+    ignores everything; subclasses override what they want to hear.
     """
 
     def on_start(self, run_id: str, config: CoreConfig, opening: Sample) -> None: ...
@@ -44,7 +43,6 @@ class Listener:
 
 class SteadyClock:
     """The time of day (UTC) of one run, which never goes back even if the machine's clock does.
-
     `monotonic_s` counts seconds from anywhere, at the pace of real time.
     """
 
@@ -75,9 +73,8 @@ class SteadyClock:
 
 
 class Notices:
-    """What people should know of one run, in the order in which it came up.
-
-    Safe to use from several threads.
+    """What people should know of one run, in the order in which it came up. Safe to use from
+    several threads.
     """
 
     def __init__(self, listener: Listener) -> None:

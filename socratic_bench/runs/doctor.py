@@ -106,15 +106,21 @@ class _Diagnosis:
 
     def document(self, stores: Sequence[CoreConfig], call: Callable[[str], str]) -> DoctorDocument:
         """Begin everything, wait for all results, and put them into the document."""
-        calls = [self._submit(self._ask, n, target) for n, target in enumerate(self._targets)]
-        looks = [*self._account_checks(), *self._store_checks(stores)]
+        calls = [
+            start_thread(partial(self._ask, n, target)) for n, target in enumerate(self._targets)
+        ]
+        looks = [*self._looks(stores)]
         quotas = [
-            (group, self._submit(_quotas, group)) for group in _grouped(self._targets, _location)
+            (group, start_thread(partial(_quotas, group)))
+            for group in _grouped(self._targets, lambda at: (*_account(at), at.config.region))
         ]
         answers = [self._answer(n, future) for n, future in enumerate(calls)]
         results = [*_regions(answers)]
         for check, subject, future in looks:
-            results += self._checks(check, subject, future)
+            try:
+                results += [*self._result(future)]
+            except BenchError as ended:
+                results.append(_unchecked(check, subject, ended))
         quota_of: dict[int, Quota] = {}
         for group, reading in quotas:
             results += self._of_quotas(group, reading, quota_of)
@@ -147,23 +153,23 @@ class _Diagnosis:
             error=ErrorEntry.of(error) if error else None,
         )
 
-    def _submit(self, work: Callable[..., Any], *given: object) -> "Future[Any]":
-        return start_thread(partial(work, *given))
+    def _looks(self, stores: Sequence[CoreConfig]) -> Iterator[Look]:
+        """Begin to look at accounts and stores."""
 
-    def _account_checks(self) -> Iterator[Look]:
+        def look(results: Callable[[], Iterable[CheckResult]]) -> "Future[list[CheckResult]]":
+            return start_thread(lambda: [*results()])
+
         for group in _grouped(self._targets, _account):
             config = group[0].config
             name = provider_of(group[0].model_id)
-            yield "credentials", name, self._submit(_identities, name, config)
-
-    def _store_checks(self, stores: Sequence[CoreConfig]) -> Iterator[Look]:
+            yield "credentials", name, look(partial(load_provider(name).identities, config))
         for group in _grouped(stores, lambda config: config.output_dir):
             if folder := group[0].output_dir:
-                yield "folder", folder, self._submit(list, check_folder(group[0]))
+                yield "folder", folder, look(partial(check_folder, group[0]))
         for group in _grouped(stores, _bucket):
             if bucket := group[0].s3_bucket:
-                look = check_bucket(group[0], str(ULID()), self._token.sleep)
-                yield "bucket_write", f"s3://{bucket}", self._submit(list, look)
+                check = partial(check_bucket, group[0], str(ULID()), self._token.sleep)
+                yield "bucket_write", f"s3://{bucket}", look(check)
 
     def _ask(self, number: int, target: Target) -> TargetCall:
         return call_target(
@@ -186,15 +192,6 @@ class _Diagnosis:
                 if future.done()
                 else TargetCall(target=self._targets[number], error=error)
             )
-
-    def _checks(
-        self, check: CheckName, subject: str, future: "Future[list[CheckResult]]"
-    ) -> list[CheckResult]:
-        """The results of a look, or one that says that it was not waited for."""
-        try:
-            return self._result(future)
-        except BenchError as error:
-            return [_unchecked(check, subject, error)]
 
     def _of_quotas(
         self,
@@ -231,10 +228,6 @@ def _unchecked(check: CheckName, subject: str, error: BenchError) -> CheckResult
     )
 
 
-def _identities(provider: str, config: CoreConfig) -> list[CheckResult]:
-    return [*load_provider(provider).identities(config)]
-
-
 def _quotas(group: Sequence[Target]) -> Mapping[str, Quota]:
     config = group[0].config
     names = [*dict.fromkeys(target.model_id for target in group)]
@@ -242,32 +235,26 @@ def _quotas(group: Sequence[Target]) -> Mapping[str, Quota]:
 
 
 def _regions(answers: Sequence[TargetCall]) -> Iterator[CheckResult]:
+    """Whether the service answers in each region; one that refuses a request answers, too."""
     for group in _grouped(answers, lambda answer: answer.target.config.region):
         region = group[0].target.config.region
-        if region is not None:
-            yield _region(region, group)
-
-
-def _region(region: str, answers: Sequence[TargetCall]) -> CheckResult:
-    """Whether the service answers in a region; one that refuses a request answers, too."""
-    errors = [answer.error for answer in answers if isinstance(answer.error, ModelError)]
-    unreached = [error for error in errors if error.code in UNREACHED]
-    of_service = [error for error in errors if error.end_reason != "credentials"]
-    if len(unreached) == len(answers):
-        return CheckResult.of("region", "failed", region, unreached[0])
-    is_there = any(answer.completion for answer in answers) or len(of_service) > len(unreached)
-    message = "the service answers" if is_there else "no model could be asked"
-    status: CheckStatus = "ok" if is_there else "unknown"
-    return CheckResult(check="region", status=status, subject=region, message=message)
+        errors = [answer.error for answer in group if isinstance(answer.error, ModelError)]
+        unreached = [error for error in errors if error.code in UNREACHED]
+        of_service = [error for error in errors if error.end_reason != "credentials"]
+        if region is None:
+            continue
+        if len(unreached) == len(group):
+            yield CheckResult.of("region", "failed", region, unreached[0])
+            continue
+        is_there = any(answer.completion for answer in group) or len(of_service) > len(unreached)
+        message = "the service answers" if is_there else "no model could be asked"
+        status: CheckStatus = "ok" if is_there else "unknown"
+        yield CheckResult(check="region", status=status, subject=region, message=message)
 
 
 def _account(target: Target) -> tuple[Hashable, ...]:
     config = target.config
     return (provider_of(target.model_id), config.offline, config.assume_role_arn)
-
-
-def _location(target: Target) -> Hashable:
-    return (*_account(target), target.config.region)
 
 
 def _bucket(config: CoreConfig) -> Hashable:
@@ -305,7 +292,6 @@ def _entry(result: CheckResult, call: Callable[[str], str]) -> CheckEntry:
 def _model(target_call: TargetCall, checks: list[CheckEntry], quota: Quota | None) -> TargetEntry:
     target, answer = target_call.target, target_call.completion
     usage = answer.usage if answer else None
-    cost_usd = target_call.cost_usd
     return TargetEntry(
         model_id=target.model_id,
         roles=[*target.roles],
@@ -318,9 +304,16 @@ def _model(target_call: TargetCall, checks: list[CheckEntry], quota: Quota | Non
         n_throttled=n_throttled(target_call),
         input_tokens=usage.input_tokens if usage else None,
         output_tokens=usage.output_tokens if usage else None,
-        cost_usd=to_places(cost_usd, USD_PLACES),
+        cost_usd=to_places(target_call.cost_usd, USD_PLACES),
         capabilities=_capabilities(target_call),
-        quota=_quota(target_call, quota),
+        quota=QuotaEntry(
+            requests_per_minute=quota.requests_per_minute,
+            tokens_per_minute=quota.tokens_per_minute,
+            target_rpm=target.target_rpm,
+            target_tpm=target.target_tpm,
+        )
+        if quota
+        else None,
         checks=checks,
     )
 
@@ -344,14 +337,3 @@ def _capabilities(target_call: TargetCall) -> dict[str, Capability]:
         )
         for name, (in_table, is_taken) in target_call.capabilities.items()
     }
-
-
-def _quota(target_call: TargetCall, quota: Quota | None) -> QuotaEntry | None:
-    if quota is None:
-        return None
-    return QuotaEntry(
-        requests_per_minute=quota.requests_per_minute,
-        tokens_per_minute=quota.tokens_per_minute,
-        target_rpm=target_call.target.target_rpm,
-        target_tpm=target_call.target.target_tpm,
-    )

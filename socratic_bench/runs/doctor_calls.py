@@ -1,6 +1,5 @@
 """What the doctor calls: each model once, in the role, region and tier in which runs call it."""
 
-import random
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
@@ -163,11 +162,15 @@ def call_target(
     with cancel_token.parent_of(token):
         try:
             calls = services.calls(target.config, services.prepare(target.config), token)
-            budget = _budget(target, limit, token) if limit else None
+            table, region = target.prices or builtin_prices(), target.config.region
+            budget = Budget(limit, table=table, region=region, wait=token.result) if limit else None
             context = CallContext(
                 now=now,
                 cancel_token=token,
-                retry_policy=_policy(target),
+                retry_policy=RetryPolicy(
+                    max_attempts=min(target.config.max_attempts, MAX_ATTEMPTS),
+                    window_s=PATIENCE_S,
+                ),
                 timeout_s=min(target.config.call_timeout_s, CALL_TIMEOUT_S),
                 notice=lambda _: None,  # the answer tells
                 listeners=(*((budget.on_call,) if budget else ()), on_call),
@@ -211,34 +214,17 @@ def _request(benchmark: Benchmark, role: Role, config: CoreConfig) -> Request:
         request = verdict_request(RUBRIC, judge_input, code=CODE)
         settings = GenerateConfig(max_tokens=JUDGE_MAX_TOKENS)
         return replace(request, config=settings, is_cacheable_prefix=True)
-    is_tested = role == benchmark.parts.tested
+    generation = GenerateConfig(max_tokens=MAX_TOKENS)
+    if role == benchmark.parts.tested:
+        thinks = config.thinking_budget_tokens is not None
+        generation = replace(
+            config.generation,
+            thinking_budget_tokens=MIN_THINKING_TOKENS if thinks else None,
+            max_tokens=MAX_TOKENS + (MIN_THINKING_TOKENS if thinks else 0),
+        )
     return Request(
         system=benchmark.trial_prompt(role),
         messages=(Message.user(PROMPT),),
-        config=_shortest(config) if is_tested else GenerateConfig(max_tokens=MAX_TOKENS),
+        config=generation,
         is_cacheable_prefix=True,
-    )
-
-
-def _shortest(config: CoreConfig) -> GenerateConfig:
-    """The run's settings of generation, with as few tokens as they allow."""
-    if config.thinking_budget_tokens is None:
-        return replace(config.generation, max_tokens=MAX_TOKENS)
-    return replace(
-        config.generation,
-        thinking_budget_tokens=MIN_THINKING_TOKENS,
-        max_tokens=MIN_THINKING_TOKENS + MAX_TOKENS,
-    )
-
-
-def _budget(target: Target, limit: SpendingLimit, token: CancelToken) -> Budget:
-    table, region = target.prices or builtin_prices(), target.config.region
-    return Budget(limit, table=table, region=region, wait=token.result)
-
-
-def _policy(target: Target) -> RetryPolicy:
-    return RetryPolicy(
-        max_attempts=min(target.config.max_attempts, MAX_ATTEMPTS),
-        window_s=PATIENCE_S,
-        uniform=random.Random().uniform,
     )

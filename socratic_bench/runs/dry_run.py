@@ -44,17 +44,13 @@ from socratic_bench.types import Json, Role
 OTHERS: tuple[Length, ...] = ("short", "long")
 
 
-class Simulation(Struct, frozen=True):
-    """What a run is expected to take, and its simulated models by their ids."""
-
-    expectation: Expectation
-    models: dict[str, SimulatedModel]
+# What a run is expected to take, and its simulated models by their ids.
+Simulation = tuple[Expectation, dict[str, SimulatedModel]]
 
 
 def dry_run(plan: Plan, call: Callable[[str], str] = str) -> dict[str, Json]:
-    """The document of a dry run; `call` turns a setting's name into what messages call it.
-
-    Raises `UsageError` if a store is sure to be unusable.
+    """The document of a dry run; `call` turns a setting's name into what messages call it. Raises
+    `UsageError` if a store is sure to be unusable.
     """
     forecaster = Forecaster()
     forecaster.check_stores(plan.config)
@@ -113,7 +109,7 @@ class Forecaster:
                 scales=self._scales_of(config),
                 prefixes=partial(self._copy_prefixes, learned, length, config),
             )
-            if length != "likely" or not self._count(config, simulation):
+            if length != "likely" or not self._count(config, simulation[1]):
                 self._prefixes |= learned
                 return simulation
             return simulate_length(length)  # with the tokens that were counted
@@ -125,21 +121,24 @@ class Forecaster:
         scales = self._scales_of(config)
         return Forecast(
             expected={
-                length: simulation.expectation
-                for length, simulation in {"likely": likely, **lengths}.items()
+                length: expectation
+                for length, (expectation, _) in {"likely": likely, **lengths}.items()
             },
-            counted=tuple(name for name in likely.models if name in scales),
+            counted=tuple(name for name in likely[1] if name in scales),
             emulated=emulation is not None,
             sent=self.sent,
         )
 
     def _emulation(self, config: RunConfig) -> Emulation | None:
+        """The emulator that would answer; an endpoint that is not AWS's own may be one."""
         if config.offline:
             return EMBEDDED
-        url = _foreign_endpoint(config)
-        if url and url not in self._emulations:
+        url = configured_endpoint(config.region or OFFLINE_REGION)
+        if url is None or is_aws(url):
+            return None
+        if url not in self._emulations:
             self._emulations[url] = emulation_at(url)
-        return self._emulations[url] if url else None
+        return self._emulations[url]
 
     def _copy_prefixes(
         self, learned: dict[Hashable, set[int]], length: Length, config: RunConfig, model: str
@@ -157,28 +156,28 @@ class Forecaster:
             if where == place and scale is not None
         }
 
-    def _count(self, config: RunConfig, simulation: Simulation) -> bool:
+    def _count(self, config: RunConfig, models: Mapping[str, SimulatedModel]) -> bool:
         """Have the service count the largest request of each new model; returns whether it did."""
         if config.offline or not self._counts_tokens:
             return False
         place = _account(config)
         new = {
             name: model
-            for name, model in simulation.models.items()
+            for name, model in models.items()
             if model.largest and (place, name) not in self._scales and _is_bedrocks(name)
         }
         if not new:
             return False
-        counts = count_tokens(
+        counts, n_sent = count_tokens(
             {name: model.largest or {} for name, model in new.items()},
             region=config.region or OFFLINE_REGION,
             assume_role_arn=config.assume_role_arn,
         )
-        self._n_counts += counts.n_sent
+        self._n_counts += n_sent
         for name, model in new.items():
-            tokens = counts.tokens.get(name)
+            tokens = counts.get(name)
             self._scales[place, name] = None if tokens is None else tokens / model.most_tokens
-        return bool(counts.tokens)
+        return bool(counts)
 
 
 def _account(config: RunConfig) -> Hashable:
@@ -187,14 +186,6 @@ def _account(config: RunConfig) -> Hashable:
 
 def _is_bedrocks(model_id: str) -> bool:
     return provider_of(model_id) == BEDROCK
-
-
-def _foreign_endpoint(config: RunConfig) -> str | None:
-    """The URL of an endpoint that is not AWS's own, and so may be an emulator."""
-    if config.offline:
-        return None
-    url = configured_endpoint(config.region or OFFLINE_REGION)
-    return url if url and not is_aws(url) else None
 
 
 def simulate(
@@ -265,7 +256,7 @@ def simulate(
         lacks_closing=bool(judging and judging.lacks_closing),
         largest_usd=cost_limit.largest_usd if cost_limit else 0.0,
     )
-    return Simulation(expectation, models)
+    return expectation, models
 
 
 class _SimulatedJudging(Struct):
@@ -325,7 +316,7 @@ class _SimulatedJudging(Struct):
             self.is_over_budget = True
 
     def _fill(self) -> None:
-        is_warming = any(model.warms for model in self.models) and not self._n_done
+        is_warming = not self._n_done and any(model.warms for model in self.models)
         at_once = 1 if is_warming else self.plan.judges_at_once
         while self._waiting and self._n_busy < at_once:
             self._n_busy += 1

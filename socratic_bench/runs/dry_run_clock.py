@@ -44,16 +44,20 @@ class EventQueue:
         self._delayed: set[int] = set()
 
     def call(self, takes_ms: float, ended: Then) -> None:
-        """Make a call that takes so long; `ended` is called at its end.
-
-        In the dialogue it returns at its end, and within `aside` at once.
+        """Make a call that takes so long; `ended` is called at its end. In the dialogue it returns
+        at its end, and within `aside` at once.
         """
         if self._aside_ms is not None:
             self._aside_ms = max(self._aside_ms, self.now_ms) + takes_ms
             self._plan(self._aside_ms, ended)
             return
         ends_ms = self.now_ms + takes_ms
-        self._plan(ends_ms, lambda: self._end(ended))
+
+        def end() -> None:
+            self.n_ended += 1
+            ended()
+
+        self._plan(ends_ms, end)
         self.beside()
         while self._under_way and self._under_way[0][0] <= ends_ms:
             self.end_next()
@@ -113,10 +117,6 @@ class EventQueue:
             self.end_next()
             self.beside()
 
-    def _end(self, ended: Then) -> None:
-        self.n_ended += 1
-        ended()
-
     def _plan(self, ends_ms: float, ended: Then) -> int:
         begun = next(self._begun)
         heapq.heappush(self._under_way, (ends_ms, begun, ended))
@@ -133,7 +133,6 @@ _MOST_BYTES = 10_000
 
 class LatencyModel(Struct, frozen=True):
     """How long a call is expected to take: until its first token, and for each token of output.
-
     `of_streams`: tokens take time in streams only.
     """
 
@@ -188,9 +187,8 @@ EMBEDDED = Emulation(AT_ONCE, any_model=True, context_window_tokens=None)
 
 
 def emulation_at(url: str) -> Emulation | None:
-    """Ask the emulator at `url` for its paces, which are of streams; `None` if it is none.
-
-    Anything else that answers there (tunnel, gateway, mock) is not taken for the emulator.
+    """Ask the emulator at `url` for its paces, which are of streams; `None` if it is none. Anything
+    else that answers there (tunnel, gateway, mock) is not taken for the emulator.
     """
     try:
         # An endpoint of this machine is reached past any proxy.

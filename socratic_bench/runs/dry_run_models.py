@@ -4,7 +4,6 @@ import json
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import partial
-from typing import Protocol
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -60,18 +59,10 @@ class ExpectedReply(Struct, frozen=True):
     output_tokens: int
 
 
-class ReplyModel(Protocol):
-    """Predicts a model's reply to a request."""
-
-    def refuses(self, shaped: ShapedRequest) -> ErrorKind | None:
-        """How the model refuses the request, if that is known."""
-        ...
-
-    def reply(self, arguments: Wire, request: Request, key: CallKey) -> ExpectedReply: ...
-
-
 class Emulated(Struct, frozen=True):
-    """A model of the emulator: what it replies follows from the request, and so is known."""
+    """A model of the emulator: whether it refuses a request and what it replies follows from the
+    request, and so is known.
+    """
 
     model_id: str
     emulation: Emulation
@@ -100,9 +91,6 @@ class Expected(Struct, frozen=True):
     plan: Plan
     length: Length
     scale: float
-
-    def refuses(self, shaped: ShapedRequest) -> ErrorKind | None:  # noqa: ARG002 -- nobody knows
-        return None
 
     def reply(self, arguments: Wire, request: Request, key: CallKey) -> ExpectedReply:
         if key.role == JUDGE:
@@ -162,9 +150,6 @@ def _expected_arguments(schema: Json, text: str) -> Json:
     return schema.get("minimum", 0) if schema.get("type") in ("integer", "number") else text
 
 
-# Models that send nothing: they are given the run's real requests and return expected replies.
-
-
 class SimulatedModel(Struct, kw_only=True):
     """See `socratic_bench.ports.provider.Model`. Each call advances the event queue.
 
@@ -174,7 +159,7 @@ class SimulatedModel(Struct, kw_only=True):
     """
 
     model_id: str
-    reply_model: ReplyModel
+    reply_model: Emulated | Expected
     scale: float
     options: Options
     event_queue: EventQueue
@@ -253,7 +238,8 @@ class SimulatedModel(Struct, kw_only=True):
             limit = self.cost_limit
             reservation = limit.reserve(self.model_id, request, key) if limit else None
             shaped = self.seen.shaped(request, self.options, refused)
-            kind = self.reply_model.refuses(shaped)
+            model = self.reply_model
+            kind = model.refuses(shaped) if isinstance(model, Emulated) else None
             if kind is None:
                 return shaped, reservation
             dropped = dropped_field(kind.code, kind.message, shaped.capabilities)

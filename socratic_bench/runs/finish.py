@@ -40,7 +40,6 @@ def finish_run(
     outcome: Outcome,
 ) -> RunResult:
     """Deliver all files, the curated one last and only for a complete run, and sum the run up.
-
     `started` is `None` of a run that ended before it was begun in its stores.
     """
     notices = context.notices
@@ -248,7 +247,6 @@ def _gate_failures(plan: Plan, played: PlayedTurns, metrics: Metrics) -> tuple[s
 
 def _is_unanswered(closing: ClosingResult | None) -> bool:
     """Whether the closing question was asked in vain, and may be answered once the run is resumed.
-
     For a dialogue that is too long it would be refused again.
     """
     outcome = closing.outcome if closing else None

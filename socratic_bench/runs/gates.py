@@ -28,17 +28,17 @@ def gate_failures(
     rubric: Rubric | None,
     closing: Collection[str] = (),
 ) -> tuple[str, ...]:
-    """A sentence for each bound that was missed: its name, and by how much.
-
-    A run without any judged turn misses the coverage. `closing` are the metrics that the closing
-    verdict gives.
+    """A sentence for each bound that was missed: its name, and by how much. A run without any
+    judged turn misses the coverage. `closing` are the metrics that the closing verdict gives.
     """
     n_counted, unit = (n_judged, "judged turn") if rubric else (n_turns, "turn")
     reason = f"too few {unit}s" if n_counted else f"no {unit}"
-    failures = [
-        _gate_failure(gate, metrics, "no closing verdict" if gate.metric in closing else reason)
-        for gate in config.all_gates
-    ]
+    failures: list[str | None] = []
+    for gate in config.all_gates:
+        value = metric_at(gate.metric, metrics)
+        if value is None or not gate.passes(value):
+            why_null = "no closing verdict" if gate.metric in closing else reason
+            failures.append(gate.failure(gate.metric, value, why_null))
     if rubric and config.jurors:
         minimum = config.min_judge_coverage
         failures.append(_coverage_failure(minimum, n_turns=n_turns, n_judged=n_judged))
@@ -127,13 +127,6 @@ def metric_at(path: str, metrics: Metrics) -> float | None:
     if below and isinstance(value, Mapping):
         return value.get(below)
     return None if isinstance(value, Mapping | Sequence) or value is None else float(value)
-
-
-def _gate_failure(gate: Gate, metrics: Metrics, why_null: str) -> str | None:
-    value = metric_at(gate.metric, metrics)
-    if value is not None and gate.passes(value):
-        return None
-    return gate.failure(gate.metric, value, why_null)
 
 
 def _coverage_failure(minimum: float, *, n_turns: int, n_judged: int) -> str | None:

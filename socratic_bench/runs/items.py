@@ -4,18 +4,14 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from functools import partial
 from typing import overload
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from socratic_bench.concurrency import start_thread
 from socratic_bench.errors import ModelError
-from socratic_bench.models.cancel import CancelToken
 from socratic_bench.ports.benchmark import EpisodeContext, PlayItem
 from socratic_bench.ports.provider import INVALID_REQUEST, Model
-from socratic_bench.runs.prepare import Plan
 from socratic_bench.turns import Turn, Unscored
 from socratic_bench.types import CONTEXT_WINDOW, CallKey, Completion, Message, Request, Role
 
@@ -28,7 +24,6 @@ MOST_LOST_IN_A_ROW = 100
 
 class Items:
     """Which items of a run are played, failed or left; safe to use from several threads.
-
     `is_judged`: whether replies are shown to a judge.
     """
 
@@ -76,22 +71,13 @@ class Items:
             self._ended = self._ended or error
 
     def finish(self) -> None:
-        """After the last item: raise what ended the play, or how many items have no answer."""
+        """After the last item: raise what ended the play, or how many items have no answer. An
+        outage counts before a refusal, since it passes.
+        """
         if self._ended:
             raise self._ended
-        if self._lost:
-            raise self._missing()
-
-    def _lose(self, index: int, error: ModelError) -> None:
-        if error.end_reason not in _SINGLE_ITEM_FAILURES:
-            self.end(error)
+        if not self._lost:
             return
-        with self._lock:
-            self._lost[index] = error
-            self._n_lost_in_a_row += error.code != INVALID_REQUEST
-
-    def _missing(self) -> ModelError:
-        """The error of missing items. An outage counts before a refusal, since it passes."""
         lost = [self._lost[index] for index in sorted(self._lost)]
         first = next((error for error in lost if error.end_reason == "unavailable"), lost[0])
         n_missing = self._n_items - self._n_played
@@ -102,14 +88,20 @@ class Items:
             retryable=first.retryable,
         )
         missing.hints = first.hints
-        missing.__cause__ = first
-        return missing
+        raise missing from first
+
+    def _lose(self, index: int, error: ModelError) -> None:
+        if error.end_reason not in _SINGLE_ITEM_FAILURES:
+            self.end(error)
+            return
+        with self._lock:
+            self._lost[index] = error
+            self._n_lost_in_a_row += error.code != INVALID_REQUEST
 
 
 class AnsweringModel(Struct, frozen=True):
-    """A model that replies without words where a request is too long for it.
-
-    However often such an item is asked again, it would be refused again.
+    """A model that replies without words where a request is too long for it. However often such an
+    item is asked again, it would be refused again.
     """
 
     inner: Model
@@ -125,22 +117,19 @@ class AnsweringModel(Struct, frozen=True):
         except ModelError as error:
             if error.end_reason != CONTEXT_WINDOW:
                 raise
-            return _wordless(error, self.now)
-
-
-def _wordless(error: ModelError, now: Callable[[], datetime]) -> Completion:
-    last = error.attempts[-1] if error.attempts else None
-    took_ms = last.duration_ms if last else 0.0
-    return Completion(
-        message=Message("assistant", ()),
-        stop_reason=CONTEXT_WINDOW,
-        usage=None,
-        latency_ms=took_ms,
-        service_latency_ms=None,
-        attempts=error.attempts,
-        request_id=None,
-        finished_at=last.started_at + timedelta(milliseconds=took_ms) if last else now(),
-    )
+            last = error.attempts[-1] if error.attempts else None
+            took_ms = last.duration_ms if last else 0.0
+            took = timedelta(milliseconds=took_ms)
+            return Completion(
+                message=Message("assistant", ()),
+                stop_reason=CONTEXT_WINDOW,
+                usage=None,
+                latency_ms=took_ms,
+                service_latency_ms=None,
+                attempts=error.attempts,
+                request_id=None,
+                finished_at=last.started_at + took if last else self.now(),
+            )
 
 
 class ItemContext(Struct, frozen=True):
@@ -162,46 +151,6 @@ class ItemContext(Struct, frozen=True):
 
     def play_items(self, play: PlayItem) -> None:
         self.outer.play_items(play)
-
-
-class LiveEpisodeContext(Struct, frozen=True, kw_only=True):
-    """See `socratic_bench.ports.benchmark.EpisodeContext`. At most `max_concurrency` items are
-    played at once, each in one of the threads.
-    """
-
-    tested: Model
-    models: Mapping[Role, Model]
-    model_of: Callable[[str], Model]
-    on_turn: Callable[[Turn], None]
-    plan: Plan
-    cancel_token: CancelToken
-    now: Callable[[], datetime]
-
-    def model(self, actor: Role, model_id: str | None = None) -> Model | None:
-        return self.model_of(model_id) if model_id else self.models.get(actor)
-
-    def publish(self, turn: Turn) -> None:
-        self.on_turn(turn)
-
-    def play_items(self, play: PlayItem) -> None:
-        config, n_items = self.plan.config, self.plan.episode.opening.n_items or 0
-        items = Items(n_items, is_judged=bool(self.plan.rubric and config.jurors))
-        play_some = partial(self._play_some, items, play)
-        try:
-            n_players = min(config.max_concurrency, n_items)
-            players = [start_thread(play_some) for _ in range(n_players)]
-            for player in players:
-                self.cancel_token.result(player)
-        except BaseException as ended:
-            items.end(ended)
-            raise
-        items.finish()
-
-    def _play_some(self, items: Items, play: PlayItem) -> None:
-        context = ItemContext(self, self.now)
-        while (index := items.take()) is not None:
-            with items.playing(index):
-                self.publish(items.publishable(play(context, index)))
 
 
 class TurnsSoFar(Sequence[Turn]):

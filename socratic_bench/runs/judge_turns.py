@@ -53,10 +53,8 @@ class PlayedTurns(Struct, frozen=True, kw_only=True):
 
 
 def closing_question(plan: Plan, turns: Sequence[Turn], outcome: Outcome) -> ClosingQuestion | None:
-    """What is asked of an episode that has ended.
-
-    `None` if nothing of it was played, or a failure ended it. An episode that the budget has cut
-    short is asked about, as far as the budget allows.
+    """What is asked of an episode that has ended. `None` if nothing of it was played, or a failure
+    ended it. An episode that the budget has cut short is asked about, as far as the budget allows.
     """
     end_reason = outcome.end_reason
     is_over = ENDINGS[end_reason].status == "completed" or end_reason == "budget"
@@ -72,7 +70,7 @@ class TurnRecord:
     def __init__(self, context: RunContext, stores: RunStores) -> None:
         self._context = context
         self._stores = stores
-        self._jury: Jury | None = None
+        self.jury: Jury | None = None  # has the turns judged, all of which are yet to come
         self._lock = threading.Lock()
         # Held so that a turn's file is sent and the listener told either both or not at all.
         self._storing = threading.Lock()
@@ -87,10 +85,6 @@ class TurnRecord:
         self._turn_worker = Workers(1)
         self._judge_workers = Workers(context.plan.judges_at_once)
         self._closing: ClosingResult | None = None
-
-    def judge_with(self, jury: Jury | None) -> None:
-        """Have the turns judged, all of which are yet to come; `None`: nobody judges."""
-        self._jury = jury
 
     def add(self, turn: Turn) -> None:
         """Take a turn and return at once: it is measured, stored and judged in other threads."""
@@ -114,11 +108,11 @@ class TurnRecord:
         self._end_play()
         self._wait_for(self._processing)
         turns = [turn for _, turn in sorted(self._turns.items())]
-        question = closing_question(self._context.plan, turns, outcome) if self._jury else None
+        question = closing_question(self._context.plan, turns, outcome) if self.jury else None
         if question is None or self._context.config.max_cost_usd is not None:
             self._wait_for(self._judging)
-        if self._jury and question:
-            self._conclude(self._jury, question)
+        if self.jury and question:
+            self._conclude(self.jury, question)
             self._wait_for(self._judging)
 
     def _wait_for(self, works: Mapping[int, "Future[None]"]) -> None:
@@ -217,14 +211,14 @@ class TurnRecord:
             return
         context.listener.on_turn(turn)
         rubric = plan.rubric_of(index)
-        if self._jury is None or rubric is None or turn.replayed:
+        if self.jury is None or rubric is None or turn.replayed:
             context.listener.on_judged(turn)
         elif turn.unscorable is None:
-            jury = self._jury.by(rubric)
+            jury = self.jury.by(rubric)
             with self._lock:
                 self._judging[index] = self._judge_workers.submit(partial(self._judge, jury, index))
         else:
-            self._store_verdict(self._jury, turn)
+            self._store_verdict(self.jury, turn)
 
     def _judge(self, jury: Jury, index: int) -> None:
         turns = TurnsSoFar(self._turns, index)

@@ -14,20 +14,25 @@ from socratic_bench.judging.jury import Jury, jury_of
 from socratic_bench.models.budget import Budget, SpendingLimit
 from socratic_bench.models.call import RETRY_WINDOW_S, CallContext, CalledModel
 from socratic_bench.models.events import JournalListener
+from socratic_bench.ports.benchmark import PlayItem
 from socratic_bench.ports.provider import Model
 from socratic_bench.retrying import RetryPolicy
-from socratic_bench.runs.items import LiveEpisodeContext
+from socratic_bench.runs.items import ItemContext, Items
 from socratic_bench.runs.prepare import Plan
 from socratic_bench.runs.resume import StartedRun
 from socratic_bench.turns import Turn
+from socratic_bench.types import Role
 
 
 class RunModels:
-    """The models of a run. Making it connects to their providers, unless no call is due."""
+    """The models of a run, with which its episode is played: see `EpisodeContext`. Making it
+    connects to their providers, unless no call is due. Each finished turn is given to `publish`.
+    """
 
-    def __init__(self, started: StartedRun) -> None:
+    def __init__(self, started: StartedRun, publish: Callable[[Turn], None]) -> None:
         self._run = started.context
         self._replay_log = started.replay_log
+        self._publish = publish
         context = started.context
         self._services = context.services.calls(
             context.config, started.connection, context.cancel_token
@@ -37,9 +42,38 @@ class RunModels:
             for model_id in chain.from_iterable(context.plan.requested_models.values()):
                 self._services.provider(model_id)
 
-    def model(self, model_id: str) -> Model:
-        """The model of that id, as every role calls it."""
-        return CalledModel(model_id, self._services, self._call_context)
+    @property
+    def tested(self) -> Model:
+        plan = self._run.plan
+        return self._called(plan.speakers[plan.benchmark.cast.tested])
+
+    def model(self, actor: Role, model_id: str | None = None) -> Model | None:
+        model_id = model_id or self._run.plan.speakers.get(actor)
+        return self._called(model_id) if model_id else None
+
+    def publish(self, turn: Turn) -> None:
+        self._publish(turn)
+
+    def play_items(self, play: PlayItem) -> None:
+        """See `EpisodeContext`: at most `max_concurrency` items at once, each in a thread."""
+        config, plan = self._run.config, self._run.plan
+        n_items = plan.episode.opening.n_items or 0
+        items = Items(n_items, is_judged=bool(plan.rubric and config.jurors))
+        context = ItemContext(self, self._run.clock)
+
+        def play_some() -> None:
+            while (index := items.take()) is not None:
+                with items.playing(index):
+                    self.publish(items.publishable(play(context, index)))
+
+        try:
+            n_players = min(config.max_concurrency, n_items)
+            for player in [start_thread(play_some) for _ in range(n_players)]:
+                self._run.cancel_token.result(player)
+        except BaseException as ended:
+            items.end(ended)
+            raise
+        items.finish()
 
     def jury(self) -> Jury | None:
         """Who scores the turns; `None` if nobody does."""
@@ -59,25 +93,14 @@ class RunModels:
         return jury_of(
             config,
             judge,
-            self.model,
+            self._called,
             at_once=self._at_once,
             failure=self._replay_log.failure,
             notice=self._run.notices.add,
         )
 
-    def episode_context(self, on_turn: Callable[[Turn], None]) -> LiveEpisodeContext:
-        """What the episode is played with; `on_turn` gets each finished turn."""
-        plan = self._run.plan
-        models = {role: self.model(model_id) for role, model_id in plan.speakers.items()}
-        return LiveEpisodeContext(
-            tested=models[plan.benchmark.cast.tested],
-            models=models,
-            model_of=self.model,
-            on_turn=on_turn,
-            plan=plan,
-            cancel_token=self._run.cancel_token,
-            now=self._run.clock,
-        )
+    def _called(self, model_id: str) -> Model:
+        return CalledModel(model_id, self._services, self._call_context)
 
     def _at_once(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
         """The results of all works; all but the first have threads of their own."""
@@ -89,9 +112,8 @@ class RunModels:
 def new_budget(
     plan: Plan, limit: SpendingLimit | None, wait: Callable[["Future[None]"], None]
 ) -> Budget:
-    """The budget of a run, by the prices of its plan.
-
-    It spends from `limit`, which several runs may share; without one, the run's own bound holds.
+    """The budget of a run, by the prices of its plan. It spends from `limit`, which several runs
+    may share; without one, the run's own bound holds.
     """
     return Budget(
         limit or SpendingLimit(plan.config.max_cost_usd or 0.0),

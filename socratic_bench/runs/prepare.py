@@ -191,13 +191,22 @@ def prepare(
     ]
     is_judged = episode is None or _rubric_of(episode) is not None
     if not is_judged and config.judge_model is not None:
+        text = "{{{name}}} is given, but nobody judges in {{benchmark}}: leave it out."
         mistakes.sentences.extend(
-            _useless(name, config) for name in JUDGE_SETTINGS if name in flagged
+            Problem.of(text.format(name=name), benchmark=config.benchmark)
+            for name in JUDGE_SETTINGS
+            if name in flagged
         )
-    held_judges = _attempt(mistakes, partial(read_calibrations, config)) or ()
+    held_judges: tuple[StoredCalibration, ...] = ()
+    prices: PriceTable | None = None
     cast = benchmark.cast if benchmark else BenchmarkSpec()
-    read_known = partial(_read_known_prices, config, price_tables, cast, is_judged=is_judged)
-    prices = _attempt(mistakes, read_known)
+    with mistakes:
+        if config.calibration is not None:
+            region = config.region or OFFLINE_REGION
+            held_judges = calibrations_at(config.calibration, lambda: region)
+    with mistakes:
+        prices = read_prices(config, price_tables)
+        mistakes.sentences.extend(unknown_prices(config, prices, cast, is_judged=is_judged))
     if mistakes.sentences or benchmark is None or episode is None:
         raise mistakes.error("socratic-runner --help lists every flag and variable.")
     return Plan(config, benchmark, episode, prices, held_judges, seed_given)
@@ -217,9 +226,15 @@ def read_prices(config: RunConfig, known: dict[str, PriceTable] | None = None) -
     known = {} if known is None else known
     if config.prices_file is None:
         return known.get(BUILT_IN)
-    if config.prices_file not in known:
-        known[config.prices_file] = _read_price_file(config.prices_file)
-    return known[config.prices_file]
+    name = config.prices_file
+    if name not in known:
+        try:
+            content = read_bounded(name)
+        except OSError as error:
+            text = "{prices_file} {name} cannot be read: {why}."
+            raise UsageError([Problem.of(text, name=name, why=error.strerror)]) from error
+        known[name] = load_prices(content, name)
+    return known[name]
 
 
 def unknown_prices(
@@ -244,13 +259,6 @@ def unknown_prices(
                 )
 
 
-def read_calibrations(config: RunConfig) -> tuple[StoredCalibration, ...]:
-    """The calibrations that the configuration names. See `calibrations_at`."""
-    if config.calibration is None:
-        return ()
-    return calibrations_at(config.calibration, lambda: config.region or OFFLINE_REGION)
-
-
 def calibrations_at(name: str, region: Callable[[], str]) -> tuple[StoredCalibration, ...]:
     """The calibration in a file or an object of a bucket, or all of an output folder or prefix.
 
@@ -261,13 +269,15 @@ def calibrations_at(name: str, region: Callable[[], str]) -> tuple[StoredCalibra
         if not name.removeprefix(S3).strip("/"):
             raise _calibration_error(name, "names no bucket: write s3://BUCKET/PREFIX")
         return _calibrations_in_bucket(name, region())
+    bodies: dict[str, bytes | None] = {}
     if is_folder(name):
-        return _stored_calibrations(absolute(name), region)
-    try:
-        body = read_bounded(name, bound=MAX_STORED_BYTES)
-    except OSError as error:
-        raise _calibration_error(name, f"cannot be read: {error.strerror}") from error
-    return (_decode_calibration(body, name),)
+        bodies = _stored_calibrations(absolute(name), region)
+    else:
+        try:
+            bodies[name] = read_bounded(name, bound=MAX_STORED_BYTES)
+        except OSError as error:
+            raise _calibration_error(name, f"cannot be read: {error.strerror}") from error
+    return tuple(_decode_calibration(*item) for item in bodies.items())
 
 
 def _rubric_of(episode: Episode) -> Rubric | None:
@@ -332,34 +342,6 @@ def _offline_problems(config: RunConfig, benchmark: Benchmark) -> Iterator[Probl
                 )
 
 
-def _useless(name: str, config: RunConfig) -> Problem:
-    text = f"{{{name}}} is given, but nobody judges in {{benchmark}}: leave it out."
-    return Problem.of(text, benchmark=config.benchmark)
-
-
-def _read_known_prices(
-    config: RunConfig,
-    known: dict[str, PriceTable] | None,
-    cast: BenchmarkSpec,
-    *,
-    is_judged: bool,
-) -> PriceTable | None:
-    """The prices of a run. Raises `UsageError` if a budget needs one that is not known."""
-    prices = read_prices(config, known)
-    if problems := [*unknown_prices(config, prices, cast, is_judged=is_judged)]:
-        raise UsageError(problems)
-    return prices
-
-
-def _read_price_file(name: str) -> PriceTable:
-    try:
-        content = read_bounded(name)
-    except OSError as error:
-        text = "{prices_file} {name} cannot be read: {why}."
-        raise UsageError([Problem.of(text, name=name, why=error.strerror)]) from error
-    return load_prices(content, name)
-
-
 def _at_tiers(missing: AbstractSet[str]) -> str:
     tiers = [f"the tier {name}" for name in sorted(missing - {DEFAULT_TIER, OPTIMIZED})]
     tiers += ["optimized latency"] if OPTIMIZED in missing else []
@@ -369,28 +351,27 @@ def _at_tiers(missing: AbstractSet[str]) -> str:
 @lru_cache(maxsize=8)
 def _calibrations_in_bucket(name: str, region: str) -> tuple[StoredCalibration, ...]:
     """Requested once, and not by each cell of a sweep."""
-    if not name.endswith(CALIBRATION_SUFFIX):
-        return _stored_calibrations(name, lambda: region)
-    root, _, key = name.rpartition("/")
-    body = store_at(root, lambda: region).get(key)
-    if body is None:
-        raise _calibration_error(name, "cannot be read: there is no such object")
-    return (_decode_calibration(body, name),)
+    if name.endswith(CALIBRATION_SUFFIX):
+        root, _, key = name.rpartition("/")
+        bodies = {name: store_at(root, lambda: region).get(key)}
+    else:
+        bodies = _stored_calibrations(name, lambda: region)
+    return tuple(_decode_calibration(*item) for item in bodies.items())
 
 
-def _stored_calibrations(root: str, region: Callable[[], str]) -> tuple[StoredCalibration, ...]:
+def _stored_calibrations(root: str, region: Callable[[], str]) -> dict[str, bytes | None]:
     """All that `calibrate` has stored in an output folder or below a prefix."""
     store = store_at(root.rstrip("/").removesuffix(CALIBRATIONS_FOLDER) or root, region)
     keys = [key for key in store.keys(CALIBRATION_KEYS) if key.endswith(CALIBRATION_SUFFIX)]
-    bodies = {key: body for key in keys if (body := store.get(key)) is not None}
-    if not bodies:
-        raise _calibration_error(
-            root, f"has no calibration ({CALIBRATION_KEYS}*{CALIBRATION_SUFFIX})"
-        )
-    return tuple(_decode_calibration(body, store.location(key)) for key, body in bodies.items())
+    if not keys:
+        what = f"{CALIBRATION_KEYS}*{CALIBRATION_SUFFIX}"
+        raise _calibration_error(root, f"has no calibration ({what})")
+    return {store.location(key): store.get(key) for key in keys}
 
 
-def _decode_calibration(body: bytes, name: str) -> StoredCalibration:
+def _decode_calibration(name: str, body: bytes | None) -> StoredCalibration:
+    if body is None:
+        raise _calibration_error(name, "cannot be read: there is no such object")
     try:
         return decode(body, StoredCalibration)
     except ValueError as error:

@@ -149,11 +149,25 @@ def earlier_config(entries: Sequence[Entry]) -> RunConfig:
 
 
 def stored_config(config: RunConfig, run_id: str, cancel_token: CancelToken) -> RunConfig:
-    """The configuration that a run in the stores of `config` began with.
-
-    Raises `UsageError` if there is no such run, and what ends the run while a store is asked.
+    """The configuration that a run in the stores of `config` began with. Raises `UsageError` if
+    there is no such run, and what ends the run while a store is asked.
     """
-    return run_cancellable(lambda: _config_in_stores(config, run_id, cancel_token), cancel_token)
+
+    def read() -> RunConfig:
+        bucket = open_bucket(config)
+        in_bucket = bucket_journals(
+            bucket,
+            Delivery(()),
+            sleep=cancel_token.sleep,
+            on_lost=cancel_token.end,
+            notice=lambda _: None,
+        )
+        check_stores([bucket] if bucket else [])
+        stores = [journals for journals in (folder_journals(config), in_bucket) if journals]
+        holder = next((journals for journals in stores if journals.holds(run_id)), stores[0])
+        return earlier_config([holder.first(run_id)])
+
+    return run_cancellable(read, cancel_token)
 
 
 def document_entries(document: object) -> Sequence[Entry]:
@@ -173,10 +187,9 @@ def add_resume_hints(
     error: BenchError, started: StartedRun | None, plan: Plan, *, is_journal_shown: bool
 ) -> None:
     """Add to an error's hints how the run that it ended is resumed, if it can be."""
-    if started is None or error.end_reason == "usage" or isinstance(error, LeaseLostError):
+    is_final = error.end_reason == "usage" or isinstance(error, LeaseLostError)
+    if started is None or is_final or plan.order:  # a sweep says how all of it is resumed
         return
-    if plan.order:
-        return  # the sweep says how all of it is resumed
     journal = started.journal
     if not any(entry.get("kind") == "answered" for entry in journal.entries):
         return
@@ -185,13 +198,13 @@ def add_resume_hints(
         return
     from_document = FROM_DOCUMENT if is_journal_shown else NOT_FROM_BRIEF
     of_document = () if journal.is_kept else (from_document,)
-    # A command to copy stands last, so that nothing runs into it.
-    introduction = GO_ON if journal.is_kept else GO_ON_AS_STORED
-    if isinstance(error, InternalError):
-        introduction = GO_ON_MENDED
-    has_store = bool(plan.config.output_dir or plan.config.s3_bucket)
-    run_id = started.context.run_id
-    of_store = (introduction, stored_words(plan.config, run_id)) if has_store else ()
+    of_store: tuple[Problem, ...] = ()
+    if plan.config.output_dir or plan.config.s3_bucket:
+        introduction = GO_ON if journal.is_kept else GO_ON_AS_STORED
+        if isinstance(error, InternalError):
+            introduction = GO_ON_MENDED
+        # A command to copy stands last, so that nothing runs into it.
+        of_store = (introduction, stored_words(plan.config, started.context.run_id))
     if {*of_document, *of_store} & {*error.hints}:
         return
     if isinstance(error, ArtifactError):  # the store is what failed: the document holds all of it
@@ -201,9 +214,8 @@ def add_resume_hints(
 
 
 def stored_words(config: CoreConfig, run_id: str, command: str = "resume") -> Problem:
-    """The command line that resumes a run of a store; a complete one is printed again.
-
-    Another `command` takes the same flags.
+    """The command line that resumes a run of a store; a complete one is printed again. Another
+    `command` takes the same flags.
     """
     values = {name: getattr(config, name) for name in STORE_SETTINGS}
     words = "".join(f" {{{name}}} {{of_{name}}}" for name, value in values.items() if value)
@@ -383,18 +395,3 @@ class _Acquisition(Struct, frozen=True):
             if replay_log.end is not None or is_stored:
                 what = f"a verdict on turn {key.index} that the rubric does not allow"
                 raise impossible(run_id, f"{what} ({verdict.problem.rstrip('.')})")
-
-
-def _config_in_stores(config: RunConfig, run_id: str, cancel_token: CancelToken) -> RunConfig:
-    bucket = open_bucket(config)
-    in_bucket = bucket_journals(
-        bucket,
-        Delivery(()),
-        sleep=cancel_token.sleep,
-        on_lost=cancel_token.end,
-        notice=lambda _: None,
-    )
-    check_stores([bucket] if bucket else [])
-    stores = [journals for journals in (folder_journals(config), in_bucket) if journals]
-    holder = next((journals for journals in stores if journals.holds(run_id)), stores[0])
-    return earlier_config([holder.first(run_id)])

@@ -117,12 +117,12 @@ def _play(started: StartedRun, stores: RunStores, record: TurnRecord) -> Outcome
         context.notices.add(text)
     for text in stores.warnings():
         context.notices.add_passing(text)
-    models = RunModels(started)  # connects
+    models = RunModels(started, record.add)  # connects
     context.listener.on_wait("")
-    record.judge_with(models.jury())
+    record.jury = models.jury()
     outcome: Outcome
     try:
-        outcome = context.plan.episode.play(models.episode_context(record.add))
+        outcome = context.plan.episode.play(models)
         for text in outcome.notices:
             context.notices.add_passing(text)
     except (ModelError, Stopped) as error:
@@ -145,9 +145,8 @@ def _to_outcome(error: Exception) -> BenchError:
 def _shared_services(
     services: Services | None, cancel_token: CancelToken | None
 ) -> Iterator[tuple[Services, CancelToken]]:
-    """The services and a token that ends with them; both are made where none are given.
-
-    Services and token use one clock, since rate limiters are told when a call was sent.
+    """The services and a token that ends with them; both are made where none are given. Services
+    and token use one clock, since rate limiters are told when a call was sent.
     """
     token = cancel_token or (services.cancel_token.sibling() if services else CancelToken())
     if services is not None:

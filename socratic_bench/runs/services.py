@@ -77,7 +77,10 @@ class Services:
             name = provider_of(model_id)
             if name not in opened:
                 opening = self._opening(name, config, prepared.get(name))
-                connected = _result_of(cancel_token, opening)
+                try:
+                    connected = cancel_token.result(opening)
+                except ModelError as error:
+                    raise error.copied() from error  # several runs may wait for one connection
                 opened[name] = load_provider(name).for_run(connected, config)
             return opened[name]
 
@@ -144,11 +147,3 @@ class Services:
 
 def _key(name: str, config: CoreConfig) -> Hashable:
     return (name, load_provider(name).connection_key(config))
-
-
-def _result_of(cancel_token: CancelToken, opening: "Future[Provider]") -> Provider:
-    """The connection, or a copy of its error, since several runs may wait for one connection."""
-    try:
-        return cancel_token.result(opening)
-    except ModelError as error:
-        raise error.copied() from error

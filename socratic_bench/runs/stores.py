@@ -28,9 +28,8 @@ Document = Callable[[], dict[str, Json]]
 
 
 class RunStores:
-    """The stores of one run, both optional: an output folder and a bucket.
-
-    `delivery` carries the journals to them, and `files` all other files.
+    """The stores of one run, both optional: an output folder and a bucket. `delivery` carries the
+    journals to them, and `files` all other files.
     """
 
     def __init__(self, context: RunContext) -> None:
@@ -50,9 +49,8 @@ class RunStores:
             self.delivery = self.files = self._new_delivery(self.folder, self.bucket)
 
     def checked_journals(self) -> list[Journals]:
-        """The journals of the stores, the folder's first.
-
-        Raises `UsageError` with every reason for which a store cannot be used.
+        """The journals of the stores, the folder's first. Raises `UsageError` with every reason for
+        which a store cannot be used.
         """
         context = self._context
         if not context.plan.order:  # a sweep has checked them before its first cell
@@ -70,9 +68,8 @@ class RunStores:
         return [journals for journals in (in_folder, in_bucket) if journals]
 
     def skip_bucket_if_delivered(self, curated_key: str) -> None:
-        """Of a complete run that the bucket has whole, send files only to the folder.
-
-        A folder is cheap to look through and to repair; a bucket's files are never half there.
+        """Of a complete run that the bucket has whole, send files only to the folder. A folder is
+        cheap to look through and to repair; a bucket's files are never half there.
         """
         if not self.bucket or self.bucket.holds(curated_key):
             self.files = self._new_delivery(self.folder)
@@ -115,9 +112,8 @@ class RunStores:
 
 
 def is_mounted(path: Path, mounts: str) -> bool:
-    """Whether a path lies on a mounted file system; `mounts` is Linux's mountinfo.
-
-    The file system that was mounted last counts, and the container's own does not.
+    """Whether a path lies on a mounted file system; `mounts` is Linux's mountinfo. The file system
+    that was mounted last counts, and the container's own does not.
     """
     rows = [line.split(" ") for line in mounts.splitlines()]
     kinds = {row[4].replace("\\040", " "): row[row.index("-") + 1] for row in rows}

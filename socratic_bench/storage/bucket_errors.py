@@ -30,9 +30,8 @@ _FIRST_SERVER_ERROR = 500
 
 
 class BucketContext(Struct, frozen=True):
-    """Where a request went and what it did, for its error message.
-
-    `action` is the IAM action that allows it, such as `s3:PutObject`.
+    """Where a request went and what it did, for its error message. `action` is the IAM action that
+    allows it, such as `s3:PutObject`.
     """
 
     bucket: str
@@ -103,7 +102,9 @@ def explain(error: Exception, context: BucketContext) -> ArtifactError:
     verb = _VERBS.get(context.action, "read")
     if isinstance(error, sdk.InvalidRegionError):
         message = _NO_REGION
-    sentence = (context.location, f"could not be {verb}: {_with_full_stop(message)}")
+    # The SDK ends some of its sentences without a stop, and more of ours follow.
+    stop = "" if message.endswith((".", "!", "?")) else "."
+    sentence = (context.location, f"could not be {verb}: {message}{stop}")
     if _is_transient(error):
         return StoreOutageError(
             *sentence, hint="S3 did not take it in time: run again when S3 can be reached."
@@ -111,11 +112,6 @@ def explain(error: Exception, context: BucketContext) -> ArtifactError:
     is_denied = _status(error) == _FORBIDDEN and _code(error) in _DENIED
     kind = StoreDeniedError if is_denied else ArtifactError
     return kind(*sentence, hint=_hint(error, context))
-
-
-def _with_full_stop(message: str) -> str:
-    """The SDK ends some of its sentences without a stop, and more of ours follow."""
-    return message if message.endswith((".", "!", "?")) else f"{message}."
 
 
 def _cause(error: Exception) -> Exception:
@@ -136,6 +132,7 @@ def _is_transient(error: Exception) -> bool:
 
 def _hint(error: Exception, context: BucketContext) -> Words:
     code, message = _code(error), str(error)
+    is_bad_header = isinstance(error, UnsendableError) and error.header in SECRET_HEADERS
     for is_cause, hint in (
         (code == "NoSuchBucket", f"Make the bucket: aws s3 mb s3://{context.bucket}"),
         (
@@ -144,22 +141,18 @@ def _hint(error: Exception, context: BucketContext) -> Words:
         ),
         (code in _EXPIRED or isinstance(error, RuntimeError), _EXPIRED_HINT),
         (code == "RequestTimeTooSkewed", "Set this machine's clock: S3 refuses its time."),
-        (code in _BAD_KEYS or _is_bad_header(error), _KEYS_HINT),
+        (code in _BAD_KEYS or is_bad_header, _KEYS_HINT),
         (isinstance(error, _LOGIN), "Log in again with: aws sso login"),
         (isinstance(error, _NO_KEYS), "Give credentials for S3: keys, a profile or a role."),
         (isinstance(error, (UnsendableError, AnswerTooLargeError)), _NOT_S3),
         (isinstance(error, sdk.SSLError), "Check the CA bundle (AWS_CA_BUNDLE) and the endpoint."),
         (code.startswith("KMS.") or "kms:" in message, _kms_hint(message, context)),
         (_status(error) == _NOT_IMPLEMENTED, _NO_CONDITIONS),
-        (_status(error) == _FORBIDDEN, _permission_hint(message, context)),
+        (_status(error) == _FORBIDDEN, f"{_allow(message, context)} {context.location}."),
     ):
         if is_cause:
             return hint
     return f"Check that the bucket is there and that {context.action} is allowed on it."
-
-
-def _is_bad_header(error: Exception) -> bool:
-    return isinstance(error, UnsendableError) and error.header in SECRET_HEADERS
 
 
 def _region_hint(error: Exception, context: BucketContext) -> Problem:
@@ -179,28 +172,19 @@ def _region_hint(error: Exception, context: BucketContext) -> Problem:
 def _kms_hint(message: str, context: BucketContext) -> str:
     arn = _KMS_ARN.search(message)
     key = arn[0] if arn else context.kms_key_id or "the bucket's own key"
-    action = _ACTION.search(message)
-    if action:
-        who = _principal(message)
-        return f"Allow {who} {action[1]} on the KMS key {key}, in its policy and in IAM."
+    if _ACTION.search(message):
+        return f"{_allow(message, context)} the KMS key {key}, in its policy and in IAM."
     return (
         f"Check the KMS key {key} (RUNNER_S3_KMS_KEY_ID): it must be enabled, in the bucket's "
         "region, and allow kms:GenerateDataKey for writing and kms:Decrypt for reading."
     )
 
 
-def _permission_hint(message: str, context: BucketContext) -> str:
-    action = _ACTION.search(message)
-    return (
-        f"Allow {_principal(message)} {action[1] if action else context.action} "
-        f"on {context.location}."
-    )
-
-
-def _principal(message: str) -> str:
-    """Who was denied, for a sentence."""
-    principal = _PRINCIPAL.search(message)
-    return principal[1] if principal else "the credentials in use"
+def _allow(message: str, context: BucketContext) -> str:
+    """Who was denied what: the beginning of a sentence."""
+    principal, action = _PRINCIPAL.search(message), _ACTION.search(message)
+    who = principal[1] if principal else "the credentials in use"
+    return f"Allow {who} {action[1] if action else context.action} on"
 
 
 def region_in(headers: Mapping[str, str]) -> str | None:

@@ -44,9 +44,8 @@ Result = TypeVar("Result")
 
 
 class BucketJournals:
-    """The journals below `journal/` of a bucket, each held by a lease.
-
-    Reading waits out a short outage, and raises `ArtifactError` if S3 cannot be read.
+    """See `Journals`: those below `journal/` of a bucket, each held by a lease. Reading waits out a
+    short outage, and raises `ArtifactError` if S3 cannot be read.
     """
 
     def __init__(
@@ -64,7 +63,6 @@ class BucketJournals:
         yield
 
     def newest(self, identity: str) -> Iterator[str]:
-        """Run ids whose first entry has this `identity` digest, the newest first."""
         folder = index_of(identity)
         index = self._with_retries(lambda: self._bucket.sizes(folder))
         for run_id in sorted((key.removeprefix(folder) for key in index), reverse=True):
@@ -73,14 +71,9 @@ class BucketJournals:
                     yield run_id
 
     def holds(self, run_id: str) -> bool:
-        """Whether there is a journal of this run."""
         return self._get(RunKeys(run_id).entry(0)) is not None
 
     def first(self, run_id: str) -> Entry:
-        """The first entry of a run's journal, read without taking the lease.
-
-        Raises `UsageError` if there is none.
-        """
         keys = RunKeys(run_id)
         stored = self._get(keys.entry(0))
         if stored is None:
@@ -103,14 +96,9 @@ class BucketJournals:
         keys = RunKeys(run_id)
         lease = self._lease(keys)
         lease.start()
-        return self._journal(keys, lease, ChainedEntries(), keys.index(identity))
+        return self._journal(keys, lease, ChainedEntries(), identity)
 
     def open(self, run_id: str) -> BucketJournal:
-        """The journal of a run, held by this process from now on.
-
-        Raises `UsageError` if there is none, if another process holds it (naming the owner), or if
-        it is no journal, and `ArtifactError` if S3 cannot be read.
-        """
         keys = RunKeys(run_id)
         if not self._plain_keys(keys):
             raise self._absent(keys)
@@ -121,18 +109,17 @@ class BucketJournals:
         except BaseException:
             lease.release()
             raise
-        index = keys.index(str(chain.entries[0].get("digest")))
-        return self._journal(keys, lease, chain, index)
+        return self._journal(keys, lease, chain, str(chain.entries[0].get("digest")))
 
     def _lease(self, keys: RunKeys) -> Lease:
         return Lease(self._bucket, keys.lease, keys.run_id, self._terms)
 
     def _journal(
-        self, keys: RunKeys, lease: Lease, chain: ChainedEntries, index: str
+        self, keys: RunKeys, lease: Lease, chain: ChainedEntries, identity: str
     ) -> BucketJournal:
-        store = EntryStore(self._bucket, lease, keys.entry(0), index, chain.bodies)
-        keeps_notes = self._keeps_notes
-        return BucketJournal(keys, store, self._delivery, lease, chain, keeps_notes=keeps_notes)
+        journal = BucketJournal(keys, identity, self._bucket, self._delivery, lease, chain)
+        journal.keeps_notes = self._keeps_notes
+        return journal
 
     def _plain_keys(self, keys: RunKeys) -> dict[int, str]:
         """The key of every object that is named like an entry, by its number, in order."""
@@ -170,23 +157,33 @@ class BucketJournals:
 
 
 class BucketJournal:
-    """See `socratic_bench.ports.store.Journal`. Appending returns at once; other threads write."""
+    """See `socratic_bench.ports.store.Journal`. Appending returns at once: the delivery writes the
+    entries in other threads, and calls it as an `ArtifactStore`.
+
+    An existing object is replaced only while this process holds the run: it is either from an
+    earlier process, behind a gap or a broken entry, or from one that has taken the run over.
+    `_bodies` has every entry by its key, `_kept` the keys of those that are there.
+    """
+
+    keeps_notes = True
 
     def __init__(
         self,
         keys: RunKeys,
-        store: EntryStore,
+        identity: str,
+        bucket: S3Store,
         delivery: Delivery,
         lease: Lease,
         chain: ChainedEntries,
-        *,
-        keeps_notes: bool,
     ) -> None:
         self._keys = keys
-        self._keeps_notes = keeps_notes
-        self._store = store
+        self._index = keys.index(identity)
+        self._bucket = bucket
         self._delivery = delivery
         self._lease = lease
+        self._bodies = chain.bodies
+        self._kept = {*chain.bodies}
+        self._is_sound = True  # false if S3 accepted them and then failed to confirm that
         self.entries: Sequence[Entry] = tuple(chain.entries)
         self.repairs: Sequence[str] = tuple(chain.repairs)
         self.mended: Sequence[str] = ()  # the delivery gives notices of that
@@ -198,20 +195,19 @@ class BucketJournal:
     @property
     def is_kept(self) -> bool:
         """Whether all that was appended has arrived."""
-        return self._store.is_sound and self._store.kept >= self._store.bodies.keys()
+        return self._is_sound and self._kept >= self._bodies.keys()
 
     def mend(self) -> None:
         """Nothing: the delivery writes anew what others took away."""
 
     def body_of(self, key: str) -> bytes | None:
-        return self._store.bodies.get(key)
+        return self._bodies.get(key)
 
     def append(self, entry: Entry, *, durable: bool = True) -> None:
-        """Start storing an entry; the run's delivery knows whether it arrived.
-
-        Notes are left out where a folder has them: each is a request to S3.
+        """Start storing an entry; the run's delivery knows whether it arrived. Notes are left out
+        where a folder has them: each is a request to S3.
         """
-        if not (durable or self._keeps_notes):
+        if not (durable or self.keeps_notes):
             return
         with self._lock:
             link = Link(
@@ -224,8 +220,8 @@ class BucketJournal:
             key = self._keys.entry(self._n_entries)
             self._last_sha256 = hashlib.sha256(body).hexdigest()
             self._n_entries += 1
-            self._store.bodies[key] = body
-        write = self._delivery.send_to(self._store, key, body)
+            self._bodies[key] = body
+        write = self._delivery.send_to(self, key, body)
         if write:
             # One that never fails, for those who wait.
             attempt: Future[None] = Future()
@@ -237,7 +233,7 @@ class BucketJournal:
         """See `socratic_bench.ports.store.Journal`; none if S3 is `WAIT_MAX_S` behind, or a folder
         keeps the notes.
         """
-        if not self._keeps_notes:
+        if not self.keeps_notes:
             return ()
         with self._lock:
             for write in [write for write in self._under_way if write.done()]:
@@ -250,27 +246,6 @@ class BucketJournal:
         """Release the run, so that another process may resume it."""
         self._lease.release()
 
-
-class EntryStore:
-    """Stores a journal's entries; replaces an existing object only while this process holds the
-    run.
-
-    Such an object is either from an earlier process, behind a gap or a broken entry, or from one
-    that has taken the run over. `bodies` has every entry by its key, `kept` the keys of those that
-    are there. `is_sound` is false if S3 accepted them and then failed to confirm that it has them.
-    """
-
-    def __init__(
-        self, bucket: S3Store, lease: Lease, first_key: str, index: str, bodies: dict[str, bytes]
-    ) -> None:
-        self._bucket = bucket
-        self._lease = lease
-        self._first_key = first_key
-        self._index = index
-        self.bodies = bodies
-        self.kept = {*bodies}
-        self.is_sound = True
-
     def check(self) -> None:
         """Nothing: the run's own store of the same bucket is checked."""
 
@@ -280,15 +255,15 @@ class EntryStore:
     def put(self, key: str, body: bytes) -> None:
         if self._bucket.put_if(key, body, etag=None) is None:
             self._replace(key, body)
-        if key == self._first_key:
+        if key == self._keys.entry(0):
             # Only now is there something to find.
             self._bucket.put(self._index, b"")
-        self.kept.add(key)
+        self._kept.add(key)
 
     def missing(self, objects: Mapping[str, StoredObject]) -> Sequence[str] | None:
         """See `socratic_bench.ports.store.ArtifactStore`, also of earlier processes' files."""
         del objects
-        bodies = {key: body for key, body in [*self.bodies.items()] if key in self.kept}
+        bodies = {key: body for key, body in [*self._bodies.items()] if key in self._kept}
         own = {
             key: StoredObject(n_bytes=len(body), sha256=b"")  # a bucket compares lengths alone
             for key, body in {**bodies, self._index: b""}.items()
@@ -296,14 +271,15 @@ class EntryStore:
         try:
             missing = self._bucket.missing(own)
         except ArtifactError:
-            self.is_sound = False
+            self._is_sound = False
             raise
-        self.is_sound = True
+        self._is_sound = True
         if missing is None:
             return None
-        self.kept.difference_update(missing)
+        self._kept.difference_update(missing)
         # The index goes with the first entry.
-        return [*dict.fromkeys(self._first_key if key == self._index else key for key in missing)]
+        first = self._keys.entry(0)
+        return [*dict.fromkeys(first if key == self._index else key for key in missing)]
 
     def _replace(self, key: str, body: bytes) -> None:
         """Replace an existing object by an entry, if this process holds the run."""

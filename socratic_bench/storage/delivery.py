@@ -39,10 +39,8 @@ class BackingStore(ArtifactStore, Protocol):
 
 
 class UploadPolicy(Struct, frozen=True, kw_only=True):
-    """How long writes to a failing store are retried.
-
-    During the dialogue, without end. After it each write gets `tries` more, and all of them are
-    given up once none has arrived for `grace_s`.
+    """How long writes to a failing store are retried. During the dialogue, without end. After it
+    each write gets `tries` more, and all of them are given up once none has arrived for `grace_s`.
     """
 
     tries: int = MAX_ATTEMPTS
@@ -98,14 +96,12 @@ class Delivery:
 
     def send_to(self, store: ArtifactStore, key: str, body: bytes) -> Future[None] | None:
         """Start writing `body` to one store, be it one of the run's or another; returns at once.
-
         The future is done once the store has it; `None` if there is no room to wait.
         """
         return self._start(self._upload(store, key, body))
 
     def settle(self, wait_for: WaitFor = wait) -> ArtifactError | None:
         """Wait for all files, try once more what failed; an error if a file stays missing.
-
         `wait_for` returns when all of its futures are done, or raises what ends the waiting.
         """
         self._settle_queues()
@@ -327,7 +323,6 @@ class UploadQueue:
 
     def missing(self) -> Sequence[str] | None:
         """The keys that the store took and no longer has; `None` if it does not allow to check.
-
         Raises `ArtifactError` if the store fails to answer.
         """
         policy = replace(self._policy.retry_policy, max_attempts=MISSING_TRIES)

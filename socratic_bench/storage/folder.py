@@ -5,13 +5,12 @@ import fcntl
 import os
 import re
 import secrets
-import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
-from stat import S_ISDIR, S_ISREG
+from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import TypeVar
 
 import orjson
@@ -40,9 +39,8 @@ class PathTraversalError(OSError):
 
 
 class FolderStore:
-    """Keeps each key as a file below `root`, which is made when the first file is kept.
-
-    `notice` is called with a sentence about each file that others had changed.
+    """Keeps each key as a file below `root`, which is made when the first file is kept. `notice` is
+    called with a sentence about each file that others had changed.
     """
 
     def __init__(self, root: str, notice: Callable[[str], None] | None = None) -> None:
@@ -79,9 +77,8 @@ class FolderStore:
         return str(self._root)[:200]
 
     def put(self, key: str, body: bytes) -> None:
-        """Write a file atomically. Raises `ArtifactError`.
-
-        A file that is there already, of an earlier process of the same run, is replaced.
+        """Write a file atomically. Raises `ArtifactError`. A file that is there already, of an
+        earlier process of the same run, is replaced.
         """
         path = self._root / key
 
@@ -147,9 +144,8 @@ class FolderStore:
 
     @contextmanager
     def exclusive(self, key: str, refusal: str) -> Iterator[None]:
-        """Lock a file while the block runs; the lock ends with its process.
-
-        Raises `UsageError` with the refusal if another process has the lock.
+        """Lock a file while the block runs; the lock ends with its process. Raises `UsageError`
+        with the refusal if another process has the lock.
         """
         flags = os.O_RDWR | os.O_CREAT
         descriptor = self._reading(key, lambda: self._tree.open(key, flags, make=True))
@@ -163,15 +159,13 @@ class FolderStore:
             os.close(descriptor)
 
     def missing(self, objects: Mapping[str, StoredObject]) -> Sequence[str]:
-        """See `socratic_bench.ports.store.ArtifactStore`."""
-        return [key for key, stored in objects.items() if not self._has(key, stored)]
-
-    def _has(self, key: str, stored: StoredObject) -> bool:
-        try:
-            content = self._tree.read(key, bound=stored.n_bytes)
-        except OSError:
-            return False
-        return sha256(content).digest() == stored.sha256
+        missing = {*objects}
+        for key, stored in objects.items():
+            with suppress(OSError):
+                content = self._tree.read(key, bound=stored.n_bytes)
+                if sha256(content).digest() == stored.sha256:
+                    missing.discard(key)
+        return [key for key in objects if key in missing]
 
     def location(self, key: str) -> str:
         return str(self._root / key) + ("/" if key.endswith("/") else "")
@@ -241,7 +235,6 @@ class FolderTree:
 
     def remove_drafts(self, folder: str, of: Callable[[str], bool] = lambda _: True) -> None:
         """Remove what killed processes left half-written in a folder, of the names that `of` takes.
-
         Only for whoever has locked what these files belong to: a living process's draft would go.
         """
         for draft in self.names(folder):
@@ -370,12 +363,11 @@ def _link_errors(folder: int, name: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in {errno.ELOOP, errno.ENOTDIR}:
-            raise
-        if not stat.S_ISLNK(_mode(folder, name, follow=False)):
+        is_of_link = error.errno in {errno.ELOOP, errno.ENOTDIR}
+        if not (is_of_link and S_ISLNK(_mode(folder, name, follow=False))):
             raise
         target = _mode(folder, name, follow=True)
-        if target and not (stat.S_ISREG(target) or stat.S_ISDIR(target)):
+        if target and not (S_ISREG(target) or S_ISDIR(target)):
             raise OSError(errno.EINVAL, "it is no regular file") from error
         raise PathTraversalError from error
 

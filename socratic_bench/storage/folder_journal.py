@@ -32,9 +32,8 @@ START_NEW_RUN = "Start a new run without resuming."
 
 
 class FolderJournals:
-    """The files `journal/runs/{run_id}.jsonl` below `root`, each locked by its process.
-
-    `notice` is called with a sentence about each damaged file.
+    """See `Journals`: the files `journal/runs/{run_id}.jsonl` below `root`, each locked by its
+    process. `notice` is called with a sentence about each damaged file.
     """
 
     def __init__(self, root: str, notice: Callable[[str], None] = lambda _: None) -> None:
@@ -77,7 +76,6 @@ class FolderJournals:
                 self._notice(f"{path} is damaged at its beginning and is passed over.")
 
     def first(self, run_id: str) -> Mapping[str, Json]:
-        """See `Journals.first`."""
         path, line = self._path(run_id), b""
         with _open_errors(path), suppress(FileNotFoundError):
             line = self._first_line(path)

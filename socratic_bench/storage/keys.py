@@ -13,9 +13,8 @@ _IDENTITY = re.compile(r"[A-Za-z0-9-]{1,128}")
 
 
 def index_of(identity: str) -> str:
-    """The folder that names the runs of one identity in a bucket.
-
-    Raises `ValueError` for an identity that is no plain digest.
+    """The folder that names the runs of one identity in a bucket. Raises `ValueError` for an
+    identity that is no plain digest.
     """
     if not _IDENTITY.fullmatch(identity):
         raise ValueError(f"not a digest: {identity[:100]!r}")
@@ -28,9 +27,8 @@ def trial_key(name: str) -> str:
 
 
 class RunKeys(Struct, frozen=True):
-    """The keys of one run's files. Turn numbers have three digits and grow past 999.
-
-    Raises `UsageError` for an id that is no plain name: it may come from outside.
+    """The keys of one run's files. Turn numbers have three digits and grow past 999. Raises
+    `UsageError` for an id that is no plain name: it may come from outside.
     """
 
     run_id: str

@@ -86,16 +86,14 @@ class Lease:
         self._thread = threading.Thread(target=self._keep_renewing, name="lease", daemon=True)
 
     def start(self) -> None:
-        """Hold a run as soon as S3 answers; returns at once.
-
-        Another thread waits for an existing lease; the run is lost if that lease is alive.
+        """Hold a run as soon as S3 answers; returns at once. Another thread waits for an existing
+        lease; the run is lost if that lease is alive.
         """
         self._thread.start()
 
     def take(self) -> None:
-        """Hold a run that was there before, after a dead process's lease has expired.
-
-        Raises `UsageError` naming the owner if it is alive, and `ArtifactError` if S3 fails.
+        """Hold a run that was there before, after a dead process's lease has expired. Raises
+        `UsageError` naming the owner if it is alive, and `ArtifactError` if S3 fails.
         """
         etag = self._write(None)
         while etag is None:
@@ -115,9 +113,8 @@ class Lease:
             self._thread.join(RELEASE_WAIT_S)
 
     def is_held(self) -> bool:
-        """Whether this process holds the run, by the bucket's current lease.
-
-        Raises `StoreOutageError` while that is not settled, and `ArtifactError` if S3 fails.
+        """Whether this process holds the run, by the bucket's current lease. Raises
+        `StoreOutageError` while that is not settled, and `ArtifactError` if S3 fails.
         """
         # First: the run may become this process's while S3 answers for the moment before.
         is_awaited = self._etag is None and not self._is_lost
@@ -179,15 +176,18 @@ class Lease:
             if etag is None:
                 etag = self._recover_renewal(released=released)
         except ArtifactError as error:
-            self._notice_once(error)
+            is_expected = isinstance(error, (StoreOutageError, LeaseLostError))
+            if not (is_expected or self._has_noticed):
+                self._has_noticed = True
+                what = "Others cannot see that this run is under way"
+                self._terms.notice(f"{what}: {error.message} {error.hint or ''}")
             return False
         self._etag = etag or self._etag
         return self._etag is not None
 
     def _recover_renewal(self, *, released: bool) -> str | None:
-        """The ETag after a renewal whose answer was lost; `None` if another process has the run.
-
-        A lease that somebody removed is written again.
+        """The ETag after a renewal whose answer was lost; `None` if another process has the run. A
+        lease that somebody removed is written again.
         """
         current = self._fetch()
         if current is None:
@@ -212,14 +212,6 @@ class Lease:
             return False
         self._first_seen = first, since_s
         return current.remaining_s < 0 or now_s - since_s > current.lease.ttl_s
-
-    def _notice_once(self, error: ArtifactError) -> None:
-        is_expected = isinstance(error, (StoreOutageError, LeaseLostError))
-        if not is_expected and not self._has_noticed:
-            self._has_noticed = True
-            self._terms.notice(
-                f"Others cannot see that this run is under way: {error.message} {error.hint or ''}"
-            )
 
     def _write(self, etag: str | None, *, released: bool = False) -> str | None:
         self._beats += 1

@@ -11,7 +11,7 @@ from socratic_bench.ports.store import Entry, Journal, WrittenEntry
 
 
 class ReplicatedJournal:
-    """The journals of one run in several stores as one; a store that lags behind catches up."""
+    """See `Journal`: those of one run in several stores as one. A store that lags catches up."""
 
     def __init__(self, journals: Sequence[Journal], entries: Sequence[Entry] = ()) -> None:
         self._journals = tuple(journals)
@@ -47,21 +47,17 @@ class ReplicatedJournal:
                 raise
 
     def writes(self) -> Sequence[Future[None]]:
-        """See `socratic_bench.ports.store.Journal`."""
         return [write for journal in self._journals for write in journal.writes()]
 
     def mend(self) -> None:
-        """See `socratic_bench.ports.store.Journal`."""
         for journal in self._journals:
             journal.mend()
 
     @property
     def mended(self) -> Sequence[str]:
-        """See `socratic_bench.ports.store.Journal`."""
         return [message for journal in self._journals for message in journal.mended]
 
     def body_of(self, key: str) -> bytes | None:
-        """See `socratic_bench.ports.store.Journal`."""
         bodies = (journal.body_of(key) for journal in self._journals)
         return next((body for body in bodies if body is not None), None)
 

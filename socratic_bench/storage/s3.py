@@ -162,9 +162,8 @@ class S3Store:
         self._write(key, body)
 
     def put_if(self, key: str, body: bytes, *, etag: str | None) -> str | None:
-        """Store `body` if the object still has this ETag; `None`: if there is no object.
-
-        Returns the new object's ETag, or `None` if the condition does not hold.
+        """Store `body` if the object still has this ETag; `None`: if there is no object. Returns
+        the new object's ETag, or `None` if the condition does not hold.
         """
         condition = {"IfNoneMatch": "*"} if etag is None else {"IfMatch": etag}
         return self._write(key, body, **condition)

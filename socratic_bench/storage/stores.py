@@ -45,9 +45,8 @@ def owner() -> dict[str, Json]:
 def open_bucket(
     config: CoreConfig, notice: Callable[[str], None] = lambda _: None
 ) -> "S3Store | None":
-    """The bucket, or `None` without one. Raises `UsageError`.
-
-    `notice` hears, from any thread, of what differs from the settings, such as the region.
+    """The bucket, or `None` without one. Raises `UsageError`. `notice` hears, from any thread, of
+    what differs from the settings, such as the region.
     """
     if not config.s3_bucket:
         return None
@@ -170,9 +169,8 @@ class ListedBucket:
 
 
 def store_at(root: str, region: Callable[[], str]) -> ListedStore:
-    """The store at a folder or s3://BUCKET/PREFIX; `region` gives the region of buckets.
-
-    Raises `UsageError` for a bucket that does not exist.
+    """The store at a folder or s3://BUCKET/PREFIX; `region` gives the region of buckets. Raises
+    `UsageError` for a bucket that does not exist.
     """
     if not root.startswith(S3):
         return FolderStore(root)

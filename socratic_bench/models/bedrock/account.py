@@ -8,6 +8,7 @@ import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import wait
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -87,8 +88,16 @@ def quotas(config: CoreConfig, model_ids: Sequence[str]) -> Mapping[str, Quota]:
     """The account's quotas of the models. Raises `ModelError`."""
     if config.offline:
         return {}
+    session = open_session(_endpoint(config, config.assume_role_arn))
+    client = _client(session, _QUOTAS, config.region or OFFLINE_REGION)
+    if client is None:
+        raise ModelError(_skip_reason(_QUOTAS), code="unknown", end_reason="unavailable")
+    limits = {"PageSize": PAGE_SIZE, "MaxItems": PAGE_SIZE * MAX_PAGES}
     try:
-        rows = _quota_rows(config)
+        pages = client.get_paginator("list_service_quotas").paginate(
+            ServiceCode="bedrock", PaginationConfig=limits
+        )
+        rows = [row for page in pages for row in page.get("Quotas", ())]
     except TRANSLATED as error:
         failure = error_kind(error, model_id=_SERVICE_NAMES[_QUOTAS]).error
         failure.hint = _NOT_NEEDED[_QUOTAS]
@@ -100,65 +109,40 @@ def quotas_by_model(
     rows: Sequence[Mapping[str, Any]], model_ids: Sequence[str]
 ) -> dict[str, Quota]:
     """The quotas of each model for the way in which its id is called; empty if no row names it.
-
     Service Quotas writes models' names for people, and not their ids.
     """
     return {model_id: Quota(**dict(_quota_fields(rows, model_id))) for model_id in model_ids}
 
 
-class TokenCounts:
-    """Input tokens by model id, of the requests that were counted in time; `n_sent`: how many
-    requests were sent for it. Safe to use from several threads.
-    """
-
-    def __init__(self) -> None:
-        self.tokens: dict[str, int] = {}
-        self.n_sent = 0
-        self._lock = threading.Lock()
-        self._is_over = False
-
-    def note_request(self, **_event: object) -> None:
-        """Note a request that is about to be sent; stop it once nobody waits for it."""
-        with self._lock:
-            if self._is_over:
-                raise AnswerTimeoutError(_COUNT_OPERATION, COUNT_WAIT_S)
-            self.n_sent += 1
-
-    def add(self, model_id: str, tokens: int) -> None:
-        with self._lock:
-            if tokens > 0 and not self._is_over:
-                self.tokens[model_id] = tokens
-
-    def end(self) -> None:
-        """Take nothing more."""
-        with self._lock:
-            self._is_over = True
-
-
 def count_tokens(
     requests: Mapping[str, Wire], *, region: str, assume_role_arn: str | None
-) -> TokenCounts:
-    """Have the service count the requests, by model id, as far as it does so in time.
-
-    That is free of charge.
+) -> tuple[Mapping[str, int], int]:
+    """Input tokens by model id, as far as the service counts the requests in time, free of charge;
+    and how many requests were sent for it.
     """
     countable = {
         model_id: wire
         for model_id, wire in requests.items()
         if base_id(model_id).startswith(_COUNTING_FAMILIES)
     }
-    counts = TokenCounts()
     if not countable:
-        return counts
+        return {}, 0
+    lock, is_over, sent, tokens = threading.Lock(), threading.Event(), [], dict[str, int]()
     endpoint = Endpoint(region=region, assume_role_arn=assume_role_arn, call_timeout_s=COUNT_WAIT_S)
+
+    def note_request(**_event: object) -> None:
+        """Note a request that is about to be sent; stop it once nobody waits for it."""
+        with lock:
+            if is_over.is_set():
+                raise AnswerTimeoutError(_COUNT_OPERATION, COUNT_WAIT_S)
+            sent.append(True)
 
     def count(client: Any, model_id: str, arguments: Wire) -> None:  # noqa: ANN401 -- the SDK's
         body = {name: arguments[name] for name in _COUNTED_FIELDS if name in arguments}
-        try:
+        with suppress(*_COUNT_ERRORS):
             answer = client.count_tokens(modelId=base_id(model_id), input={"converse": body})
-            counts.add(model_id, answer["inputTokens"])
-        except _COUNT_ERRORS:
-            return
+            if answer["inputTokens"] > 0:
+                tokens[model_id] = answer["inputTokens"]
 
     def count_all() -> None:
         try:
@@ -167,32 +151,15 @@ def count_tokens(
             make_ready(session, assume_role_arn)
         except _COUNT_ERRORS:
             return
-        client.meta.events.register(f"before-send.{_COUNT_OPERATION}", counts.note_request)
+        client.meta.events.register(f"before-send.{_COUNT_OPERATION}", note_request)
         counting = [start_thread(partial(count, client, *item)) for item in countable.items()]
         wait(counting, COUNT_WAIT_S)
 
     # In a thread, so that a name server, login or proxy that hangs is not waited for.
     wait([start_thread(count_all)], COUNT_WAIT_S * 1.5)
-    counts.end()
-    return counts
-
-
-def _quota_rows(config: CoreConfig) -> list[Mapping[str, Any]]:
-    session = open_session(_endpoint(config, config.assume_role_arn))
-    client = _client(session, _QUOTAS, config.region or OFFLINE_REGION)
-    if client is None:
-        raise ModelError(_skip_reason(_QUOTAS), code="unknown", end_reason="unavailable")
-    return [*_rows(client)]
-
-
-def _rows(client: Any) -> Iterator[Mapping[str, Any]]:  # noqa: ANN401 -- the SDK's
-    next_page: dict[str, str] = {}
-    for _ in range(MAX_PAGES):
-        page = client.list_service_quotas(ServiceCode="bedrock", MaxResults=PAGE_SIZE, **next_page)
-        yield from page.get("Quotas", ())
-        if not page.get("NextToken"):
-            return
-        next_page = {"NextToken": page["NextToken"]}
+    with lock:
+        is_over.set()
+        return {**tokens}, len(sent)
 
 
 def _quota_fields(rows: Sequence[Mapping[str, Any]], model_id: str) -> Iterator[tuple[str, float]]:

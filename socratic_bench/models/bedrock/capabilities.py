@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.catalogue.models import Capabilities, capabilities_of
+from socratic_bench.concurrency import convert
 from socratic_bench.models.bedrock.request import Wire, converse_arguments
 from socratic_bench.ports.provider import ErrorKind, RefusedField
 from socratic_bench.settings import CoreConfig
@@ -57,9 +58,8 @@ class ShapedRequest(Struct, frozen=True):
 
 
 class ObservedCapabilities:
-    """What one model takes: `now` shrinks by what it refuses, which `refused` holds by field.
-
-    Safe to use from several threads.
+    """What one model takes: `now` shrinks by what it refuses, which `refused` holds by field. Safe
+    to use from several threads.
     """
 
     def __init__(self, model_id: str) -> None:
@@ -110,7 +110,7 @@ def refused_field(code: str, message: str) -> str | None:
         (
             refusal.field
             for refusal in _refusals()
-            if code in refusal.codes and re.search(refusal.pattern, message, re.IGNORECASE)
+            if code in refusal.codes and re.search(refusal.says, message, re.IGNORECASE)
         ),
         None,
     )
@@ -120,17 +120,14 @@ class _Refusal(Struct, frozen=True):
     """Words by which the service refuses a field, in errors of these codes (see `ERROR_KINDS`)."""
 
     field: str
-    codes: tuple[str, ...]
-    pattern: str
+    says: str
+    codes: tuple[str, ...] = ("invalid_request",)
 
 
 @cache
-def _refusals() -> tuple[_Refusal, ...]:
+def _refusals() -> Sequence[_Refusal]:
     rows = json.loads(Path(__file__).with_name("refusals.json").read_bytes())["refusals"]
-    return tuple(
-        _Refusal(row["field"], tuple(row.get("codes", ("invalid_request",))), row["says"])
-        for row in rows
-    )
+    return [convert(row, _Refusal) for row in rows]
 
 
 def _notice(model_id: str, field: str, kind: ErrorKind) -> str:

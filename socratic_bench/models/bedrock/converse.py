@@ -27,9 +27,8 @@ _OTHER_SHAPE = "the answer has another shape"
 
 
 class ConverseCall:
-    """A request of Converse's `arguments`, which is sent once.
-
-    `began` tells whether the service has begun to stream an answer: from then on a model works.
+    """A request of Converse's `arguments`, which is sent once. `began` tells whether the service
+    has begun to stream an answer: from then on a model works.
     """
 
     def __init__(
@@ -161,20 +160,15 @@ class _Block:
 
     def content(self) -> dict[str, Any]:
         if self.tool_use is not None:
-            return _tool_use(self.tool_use, "".join(self._inputs))
+            arguments = "".join(self._inputs)
+            try:
+                return {"toolUse": {**self.tool_use, "input": json.loads(arguments or "{}")}}
+            except (ValueError, RecursionError):
+                # What is not JSON, such as what the token limit cut off, is no tool call.
+                return {"text": arguments}
         if self._is_reasoning:
             return {"reasoningContent": {"reasoningText": {"text": "".join(self._thoughts)}}}
         return {"text": "".join(self._texts)}
-
-
-def _tool_use(use: Mapping[str, Any], arguments: str) -> dict[str, Any]:
-    """A tool call. Input that is not JSON, such as one cut off by the token limit, becomes text: it
-    is no tool call.
-    """
-    try:
-        return {"toolUse": {**use, "input": json.loads(arguments or "{}")}}
-    except (ValueError, RecursionError):
-        return {"text": arguments}
 
 
 def read_answer(fields: Mapping[str, Any], *, latency_ms: float) -> Answer:

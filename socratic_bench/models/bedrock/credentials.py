@@ -42,14 +42,17 @@ _SETTINGS_FILES = ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE")
 
 
 class ProgramError(Exception):
-    """The program of a profile's `credential_process` gave no credentials.
-
-    The message names the program without its arguments, which may be secret; `cause` is what the
-    SDK raised.
+    """The program of a profile's `credential_process` gave no credentials. The message names the
+    program without its arguments, which may be secret; `cause` is what the SDK raised.
     """
 
     def __init__(self, command: object, profile: str, cause: Exception) -> None:
-        super().__init__(" ".join(["credential_process", *_program(command), "of", profile]))
+        text = command if isinstance(command, str) else ""
+        try:
+            words = shlex.split(text)
+        except ValueError:
+            words = text.split(" ")
+        super().__init__(" ".join(["credential_process", *words[:1], "of", profile]))
         self.cause = cause
 
 
@@ -108,9 +111,8 @@ class CredentialsError(Exception):
 
 
 def make_ready(session: Session, role_arn: str | None = None) -> None:
-    """Have the SDK get or renew the credentials that the session signs with.
-
-    Raises `CredentialsError`; a session without any credentials is left for the call to report.
+    """Have the SDK get or renew the credentials that the session signs with. Raises
+    `CredentialsError`; a session without any credentials is left for the call to report.
     """
     with _lookup_errors(session, role_arn):
         credentials = session.get_credentials()
@@ -119,10 +121,8 @@ def make_ready(session: Session, role_arn: str | None = None) -> None:
 
 
 def learn_credentials(session: Session, role_arn: str | None = None) -> None:
-    """Have the session load its credentials, and remember them as secrets.
-
-    Credentials that it fetches by a call of its own are remembered when they come. Raises
-    `CredentialsError`.
+    """Have the session load its credentials, and remember them as secrets. Credentials that it
+    fetches by a call of its own are remembered when they come. Raises `CredentialsError`.
     """
     with _lookup_errors(session, role_arn):
         credentials = session.get_credentials()
@@ -171,7 +171,11 @@ class _ProgramProvider(_Provider):  # type: ignore[misc]
             if not isinstance(credential_process, str) or not credential_process.strip():
                 raise _program_failure("the setting holds no command")
             fields: dict[str, Any] = super()._retrieve_credentials_using(credential_process)
-            _check_texts(fields)
+            for name in ("access_key", "secret_key", "token"):
+                # The SDK itself would fail later, when it signs a request.
+                is_none = fields[name] is None and name == "token"
+                if not (is_none or isinstance(fields[name], str)):
+                    raise _program_failure(f"the {name} is no text")
             _check_expiry(fields)
         except (sdk.BotoCoreError, *_PLAIN_ERRORS) as error:
             cause: Exception = error
@@ -183,13 +187,6 @@ class _ProgramProvider(_Provider):  # type: ignore[misc]
             raise ProgramError(credential_process, profile, cause) from None
         learn([fields["access_key"], fields["secret_key"], fields["token"]])
         return fields
-
-
-def _check_texts(fields: Mapping[str, Any]) -> None:
-    """The SDK itself would fail later, when it signs a request."""
-    for name in ("access_key", "secret_key", "token"):
-        if not isinstance(fields[name], str) and (fields[name] is not None or name != "token"):
-            raise _program_failure(f"the {name} is no text")
 
 
 def _check_expiry(fields: Mapping[str, Any]) -> None:
@@ -207,15 +204,6 @@ def _check_expiry(fields: Mapping[str, Any]) -> None:
 
 def _program_failure(message: str) -> sdk.CredentialRetrievalError:
     return sdk.CredentialRetrievalError(provider=ProcessProvider.METHOD, error_msg=message)
-
-
-def _program(command: object) -> list[str]:
-    """The command's first word, if it has one."""
-    text = command if isinstance(command, str) else ""
-    try:
-        return shlex.split(text)[:1]
-    except ValueError:
-        return text.split(" ")[:1]
 
 
 @contextmanager

@@ -110,9 +110,8 @@ TRANSLATED = (
 
 
 def error_kind(error: Exception, *, model_id: str, began: bool = False) -> ErrorKind:
-    """The kind of an error that the SDK raised for a request to `model_id`.
-
-    `began`: a stream had begun, so a model was at work, whatever the error is called.
+    """The kind of an error that the SDK raised for a request to `model_id`. `began`: a stream had
+    begun, so a model was at work, whatever the error is called.
     """
     if isinstance(error, ModelError):
         return ErrorKind.of(error, is_retried=ERROR_KINDS[error.code].retried)
@@ -120,13 +119,15 @@ def error_kind(error: Exception, *, model_id: str, began: bool = False) -> Error
     is_about_credentials = isinstance(error, CredentialsError)
     # To get credentials costs no tokens.
     is_free = is_about_credentials or _is_about_role(error)
+    # Errors of the connection have a response, too, which is None.
+    response: Mapping[str, Any] = getattr(error, "response", None) or {}
     return _kind(
         name,
         message,
         model_id="" if is_about_credentials else model_id,
         maybe_billed=began or (ERROR_KINDS[name].maybe_billed and not is_free),
         hint=_special_hint(error),
-        wait_s=retry_after_s(_headers(error)),
+        wait_s=retry_after_s(response.get("ResponseMetadata", {}).get("HTTPHeaders", {})),
     )
 
 
@@ -161,13 +162,6 @@ def _kind(
     )
 
 
-def _headers(error: Exception) -> dict[str, str]:
-    # Errors of the connection have a response, too, which is None.
-    response: Mapping[str, Any] = getattr(error, "response", None) or {}
-    headers: dict[str, str] = response.get("ResponseMetadata", {}).get("HTTPHeaders", {})
-    return headers
-
-
 def _classify(error: Exception) -> tuple[str, str]:
     """The name of the error's kind, and what it says."""
     if isinstance(error, CredentialsError):
@@ -178,15 +172,11 @@ def _classify(error: Exception) -> tuple[str, str]:
     if isinstance(error, UnsendableError) and error.header:
         is_secret = error.header in SECRET_HEADERS
         return "no_credentials" if is_secret else "invalid_configuration", str(error)
-    return _kind_of_type(error), f"{type(error).__name__}: {error}"
-
-
-def _kind_of_type(error: Exception) -> str:
     name = next((name for kind, name in _BY_TYPE if isinstance(error, kind)), "no_credentials")
     if name == "tls" and "EOF" in str(error):
         # A connection that breaks inside TLS; a certificate that is not trusted reads otherwise.
-        return "connection_lost"
-    return name
+        name = "connection_lost"
+    return name, f"{type(error).__name__}: {error}"
 
 
 def _credentials_kind(error: CredentialsError) -> str:

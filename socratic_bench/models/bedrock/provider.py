@@ -68,9 +68,8 @@ RENEWED = "The credentials have run out: the SDK was asked for new ones."
 
 
 class FailedRequestError(Exception):
-    """A request failed by the error's cause.
-
-    `assumed` is what the model was assumed to take, `began` whether a stream had begun.
+    """A request failed by the error's cause. `assumed` is what the model was assumed to take,
+    `began` whether a stream had begun.
     """
 
     def __init__(
@@ -106,9 +105,8 @@ class Connection:
         self._open(session)
 
     def current_client(self) -> "BedrockRuntimeClient":
-        """The client, with credentials that are read afresh if they have run out.
-
-        Raises `ModelError` where there are none any more.
+        """The client, with credentials that are read afresh if they have run out. Raises
+        `ModelError` where there are none any more.
         """
         if self._has_expired:
             with self._opening:
@@ -117,9 +115,8 @@ class Connection:
         return self.client
 
     def make_ready(self, client: "BedrockRuntimeClient") -> None:
-        """Get or renew the credentials that the client's next request is signed with.
-
-        Raises `CredentialsError`. A client that signs with an API key needs none.
+        """Get or renew the credentials that the client's next request is signed with. Raises
+        `CredentialsError`. A client that signs with an API key needs none.
         """
         if not signs_with_token(client):
             make_ready(self._session, self._endpoint.assume_role_arn)
@@ -334,42 +331,28 @@ def better_hint(
     environ: Mapping[str, str],
     listing: Listing,
 ) -> Words | None:
-    """The hint that fits this very failure; `None` if no more is known than its kind.
-
-    `cause` is what the SDK raised.
+    """The hint that fits this very failure; `None` if no more is known than its kind. `cause` is
+    what the SDK raised.
     """
     match error.code:
         case "expired_login":
-            return _login_hint(cause, environ)
+            command = "aws login" if isinstance(cause, LoginError) else "aws sso login"
+            profile = environ.get("AWS_PROFILE") or environ.get("AWS_DEFAULT_PROFILE")
+            flag = f" --profile {shlex.quote(profile)}" if profile else ""
+            return f"Log in again with: {command}{flag}"
         case "needs_profile":
-            return _profile_hint(listing.profiles_of(model_id))
+            profiles = ", ".join(listing.profiles_of(model_id))
+            sentence = f"Use an inference profile of the model in place of its id: {profiles}."
+            return sentence if profiles else None
         case "unknown_model" | "legacy_model":
-            ids = listing.similar_ids(model_id)
-            return _followed(error, f"Near matches here: {', '.join(ids)}." if ids else None)
+            ids = ", ".join(listing.similar_ids(model_id))
+            return with_sentence(error.hint or "", f"Near matches here: {ids}.") if ids else None
         case "connection" | "connection_lost" | "read_timeout" | "tls":
             origin = _origin(cause)
-            return _followed(error, f"The endpoint is {origin}" if origin else None)
+            more = f"The endpoint is {origin}"
+            return with_sentence(error.hint or "", more) if origin else None
         case _:
             return None
-
-
-def _followed(error: ErrorKind, sentence: str | None) -> Words | None:
-    """The hint of the error's kind, and the sentence behind it."""
-    return with_sentence(error.hint or "", sentence) if sentence else None
-
-
-def _login_hint(cause: Exception, environ: Mapping[str, str]) -> str:
-    command = "aws login" if isinstance(cause, LoginError) else "aws sso login"
-    profile = environ.get("AWS_PROFILE") or environ.get("AWS_DEFAULT_PROFILE")
-    return f"Log in again with: {command}" + (
-        f" --profile {shlex.quote(profile)}" if profile else ""
-    )
-
-
-def _profile_hint(profiles: tuple[str, ...]) -> str | None:
-    if not profiles:
-        return None
-    return f"Use an inference profile of the model in place of its id: {', '.join(profiles)}."
 
 
 def _origin(cause: Exception) -> str | None:

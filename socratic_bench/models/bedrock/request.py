@@ -21,7 +21,6 @@ from socratic_bench.types import (
     Reasoning,
     Request,
     Text,
-    Tool,
     ToolResult,
     ToolUse,
     clean,
@@ -70,8 +69,16 @@ def converse_arguments(
     if shaped.system:
         point = [CACHE_POINT] if caches_system(shaped, capabilities) else []
         arguments["system"] = [{"text": shaped.system}, *point]
-    if shaped.tool:
-        arguments["toolConfig"] = _tool_config(shaped.tool)
+    if tool := shaped.tool:
+        spec = {
+            "name": tool.name,
+            "description": tool.description,
+            "inputSchema": {"json": tool.input_schema},
+        }
+        arguments["toolConfig"] = {
+            "tools": [{"toolSpec": spec}],
+            "toolChoice": {"tool": {"name": tool.name}},
+        }
     if metadata:
         arguments["requestMetadata"] = dict(metadata)
     return arguments
@@ -97,9 +104,8 @@ def estimated_tokens(text: str) -> int:
 
 
 def request_parts(arguments: Wire, *, scale: float = 1.0) -> tuple[PromptBlock, ...]:
-    """The blocks of Converse's arguments in the order in which a model reads them.
-
-    `scale`: counted tokens over estimated ones, where the service has counted a request.
+    """The blocks of Converse's arguments in the order in which a model reads them. `scale`: counted
+    tokens over estimated ones, where the service has counted a request.
     """
     parts: list[PromptBlock] = []
     for place, block in _blocks(arguments):
@@ -110,7 +116,8 @@ def request_parts(arguments: Wire, *, scale: float = 1.0) -> tuple[PromptBlock, 
             data = block["image"]["source"]["bytes"]
             parts.append(PromptBlock((place, sha256(data).hexdigest()), IMAGE_TOKENS))
             continue
-        text = block["text"] if "text" in block else _compact(block)
+        is_text = "text" in block
+        text = block["text"] if is_text else json.dumps(block, separators=(",", ":"))
         tokens = round((estimated_tokens(text) + TOKENS_PER_BLOCK) * scale)
         parts.append(PromptBlock((place, text), tokens))
     return tuple(parts)
@@ -120,8 +127,16 @@ def without_tool(request: Request) -> Request:
     """The request with its tool put into words: the answer is asked for as JSON."""
     system, tool = request.system, request.tool
     if tool:
-        system = "\n\n".join(part for part in (system, _json_instruction(tool)) if part)
-    messages = tuple(map(_without_tool_blocks, request.messages))
+        schema = json.dumps(tool.input_schema, ensure_ascii=False, separators=(",", ":"))
+        instruction = (
+            "Answer with exactly one JSON object and nothing before or after it. "
+            f"It has to fit this JSON Schema: {schema}"
+        )
+        system = f"{system}\n\n{instruction}" if system else instruction
+    messages = tuple(
+        replace(message, content=tuple(map(_as_text, message.content)))
+        for message in request.messages
+    )
     return replace(request, system=system, tool=None, messages=messages)
 
 
@@ -130,8 +145,9 @@ def _shaped(request: Request, capabilities: Capabilities) -> Request:
     if not (request.tool and capabilities.forced_tool):
         request = without_tool(request)
     if request.system and not capabilities.system:
-        messages = _folded(request.system, request.messages)
-        return replace(request, system=None, messages=messages)
+        first, *others = request.messages
+        folded = replace(first, content=(Text(f"{request.system}\n\n"), *first.content))
+        return replace(request, system=None, messages=(folded, *others))
     return request
 
 
@@ -180,34 +196,6 @@ def _settings(config: GenerateConfig, capabilities: Capabilities) -> Wire:
     return fields
 
 
-def _tool_config(tool: Tool) -> Wire:
-    spec = {
-        "name": tool.name,
-        "description": tool.description,
-        "inputSchema": {"json": tool.input_schema},
-    }
-    return {"tools": [{"toolSpec": spec}], "toolChoice": {"tool": {"name": tool.name}}}
-
-
-def _json_instruction(tool: Tool) -> str:
-    schema = json.dumps(tool.input_schema, ensure_ascii=False, separators=(",", ":"))
-    return (
-        "Answer with exactly one JSON object and nothing before or after it. "
-        f"It has to fit this JSON Schema: {schema}"
-    )
-
-
-def _folded(system: str, messages: Sequence[Message]) -> tuple[Message, ...]:
-    first = messages[0]
-    return (replace(first, content=(Text(f"{system}\n\n"), *first.content)), *messages[1:])
-
-
-def _without_tool_blocks(message: Message) -> Message:
-    if _only_text(message) is not None:
-        return message
-    return replace(message, content=tuple(_as_text(block) for block in message.content))
-
-
 def _as_text(block: Block) -> Block:
     if isinstance(block, ToolUse):
         return Text(json.dumps(block.arguments, ensure_ascii=False))
@@ -216,17 +204,7 @@ def _as_text(block: Block) -> Block:
     return block
 
 
-def _only_text(message: Message) -> str | None:
-    """The text of a message that has nothing else, as nearly all have."""
-    content = message.content
-    block = content[0] if len(content) == 1 else None
-    return block.text if isinstance(block, Text) else None
-
-
 def _message(message: Message) -> Wire:
-    text = _only_text(message)
-    if text is not None:
-        return {"role": message.role, "content": [{"text": text}]}
     blocks = [_block(block) for block in message.content if not isinstance(block, Reasoning)]
     return {"role": message.role, "content": blocks}
 
@@ -294,7 +272,3 @@ def _blocks(arguments: Wire) -> Iterator[tuple[str, Wire]]:
     for message in arguments["messages"]:
         for block in message["content"]:
             yield message["role"], block
-
-
-def _compact(block: Wire) -> str:
-    return json.dumps(block, separators=(",", ":"))

@@ -4,27 +4,25 @@ Every credential that a session gets or sends becomes a known secret, and all se
 loader of the SDK's data files, which is quicker than the SDK's own and reads the same.
 """
 
-import gzip
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import orjson
 from botocore.config import Config
 from botocore.credentials import (
     AssumeRoleCredentialFetcher,
-    CredentialProvider,
     CredentialResolver,
     DeferredRefreshableCredentials,
     EnvProvider,
 )
 from botocore.exceptions import BotoCoreError, ConfigParseError, NoCredentialsError, ProfileNotFound
 from botocore.handlers import add_expect_header
-from botocore.loaders import JSONFileLoader, Loader, instance_cache
+from botocore.loaders import Loader, instance_cache
 from botocore.session import Session
 from msgspec import Struct
 
@@ -120,22 +118,28 @@ def make_client(session: Session, service: str, **options: Any) -> Any:  # noqa:
 
 def open_session(endpoint: Endpoint) -> Session:
     """A session with the credentials that calls to the endpoint are signed with, read afresh; they
-    are known secrets from now on.
-
-    Raises `ModelError` where the SDK's own environment allows none.
+    are known secrets from now on. Raises `ModelError` where the SDK's own environment allows none.
     """
+    if endpoint.url:
+        return _stand_in_session()
     with translated_errors():
-        return _stand_in_session() if endpoint.url else _users_session(endpoint)
+        arn = endpoint.assume_role_arn
+        session = _role_session(arn, endpoint.region) if arn else new_session()
+        # The SDK's own requests for credentials go to a region, too.
+        session.set_config_variable("region", endpoint.region)
+        learn_credentials(session, arn)
+        return session
 
 
 def runtime_client(session: Session, endpoint: Endpoint) -> "BedrockRuntimeClient":
-    """A client that sends each request once: every retry is decided, counted and seen here.
-
-    Raises `ModelError` where the SDK's own environment allows no client.
+    """A client that sends each request once: every retry is decided, counted and seen here. Raises
+    `ModelError` where the SDK's own environment allows no client.
     """
     with translated_errors():
         if endpoint.url:
-            return _embedded_client(session, endpoint, endpoint.url)
+            own = {"use_fips_endpoint": False, "use_dualstack_endpoint": False}
+            config = _config(endpoint, proxies={}, auth_scheme_preference="sigv4", **own)
+            return _client(session, endpoint, config)
         client = _client(session, endpoint, _config(endpoint))
         if client.meta.endpoint_url.startswith("http://") and os.environ.get(BEARER_TOKEN):
             # The SDK refuses bearer tokens without TLS, even where keys are at hand.
@@ -146,7 +150,6 @@ def runtime_client(session: Session, endpoint: Endpoint) -> "BedrockRuntimeClien
 
 def configured_endpoint(region: str) -> str | None:
     """Where environment and configuration files send calls: a URL, the service's own by default.
-
     Nobody is asked for credentials. `None` where the SDK allows no client.
     """
     try:
@@ -166,7 +169,6 @@ def single_try_client(
     **more: Any,  # noqa: ANN401 -- the SDK's own options
 ) -> Any:  # noqa: ANN401 -- the SDK makes its classes while it runs
     """A client for what is good to know and may stay unknown: it tries once, for a short time.
-
     Raises `ModelError` where the SDK's own environment allows no client.
     """
     config = _one_try(connect_timeout=max_wait_s, read_timeout=max_wait_s, **more)
@@ -215,15 +217,6 @@ def profile_region() -> str | None:
     return region if isinstance(region, str) else None
 
 
-def _users_session(endpoint: Endpoint) -> Session:
-    arn = endpoint.assume_role_arn
-    session = _role_session(arn, endpoint.region) if arn else new_session()
-    # The SDK's own requests for credentials go to a region, too.
-    session.set_config_variable("region", endpoint.region)
-    learn_credentials(session, arn)
-    return session
-
-
 def _stand_in_session() -> Session:
     # Nothing of the user's is sent there: no profile, no keys, no token, no proxy.
     nobody = {
@@ -237,25 +230,11 @@ def _stand_in_session() -> Session:
     return session
 
 
-def _embedded_client(session: Session, endpoint: Endpoint, url: str) -> "BedrockRuntimeClient":
-    config = _config(
-        endpoint,
-        proxies={},
-        auth_scheme_preference="sigv4",
-        use_fips_endpoint=False,
-        use_dualstack_endpoint=False,
-    )
-    return _client(session, endpoint, config, url=url)
-
-
-def _client(
-    session: Session, endpoint: Endpoint, config: Config, *, url: str | None = None
-) -> "BedrockRuntimeClient":
+def _client(session: Session, endpoint: Endpoint, config: Config) -> "BedrockRuntimeClient":
     # Otherwise the SDK would build the text anew for each request.
     config = config.merge(Config(user_agent=session.user_agent()))
-    client: BedrockRuntimeClient = make_client(
-        session, "bedrock-runtime", region_name=endpoint.region, config=config, endpoint_url=url
-    )
+    place = {"region_name": endpoint.region, "endpoint_url": endpoint.url}
+    client: BedrockRuntimeClient = make_client(session, "bedrock-runtime", config=config, **place)
     return client
 
 
@@ -276,46 +255,32 @@ def _config(endpoint: Endpoint, **more: Any) -> Config:  # noqa: ANN401 -- likew
     )
 
 
-def _one_request() -> Config:
-    """For STS: a call that fails is tried again by the run, which counts it."""
-    return _one_try(
-        connect_timeout=CONNECT_TIMEOUT_S, user_agent_extra=f"socratic-runner/{VERSION}"
-    )
-
-
-class _AssumeRole(CredentialProvider):
-    """The role's credentials, fetched on first use and again before they expire."""
-
-    METHOD = "assume-role"
-
-    def __init__(self, fetcher: AssumeRoleCredentialFetcher) -> None:
-        super().__init__()
-        self._fetcher = fetcher
-
-    def load(self) -> DeferredRefreshableCredentials:
-        return DeferredRefreshableCredentials(
-            refresh_using=self._fetcher.fetch_credentials, method=self.METHOD
-        )
-
-
 def _role_session(role_arn: str, region: str) -> Session:
+    """With the role's credentials, fetched on first use and again before they expire."""
     callers_session = new_session()
     callers_session.set_config_variable("region", region)
     learn_credentials(callers_session)
     credentials = callers_session.get_credentials()
     if credentials is None:
         raise NoCredentialsError
+    # A call that fails is tried again by the run, which counts it.
+    config = _one_try(
+        connect_timeout=CONNECT_TIMEOUT_S, user_agent_extra=f"socratic-runner/{VERSION}"
+    )
     # The session length is left to the service: near 15 min, the SDK refreshes on every call.
     fetcher = AssumeRoleCredentialFetcher(
-        client_creator=partial(
-            make_client, callers_session, region_name=region, config=_one_request()
-        ),
+        client_creator=partial(make_client, callers_session, region_name=region, config=config),
         source_credentials=credentials,
         role_arn=role_arn,
         extra_args={"RoleSessionName": ROLE_SESSION_NAME},
     )
+    role = DeferredRefreshableCredentials(
+        refresh_using=fetcher.fetch_credentials, method="assume-role"
+    )
     session = new_session()
-    session.register_component("credential_provider", CredentialResolver([_AssumeRole(fetcher)]))
+    session.register_component(
+        "credential_provider", SimpleNamespace(load_credentials=lambda: role)
+    )
     return session
 
 
@@ -350,25 +315,7 @@ def _loader(folders: str | None) -> Loader:
         for folder in (folders or "").split(os.pathsep)
         if folder
     ]
-    return _QuickLoader(extra_search_paths=paths, file_loader=_Files())
-
-
-class _Files(JSONFileLoader):
-    """Reads JSON files, packed or plain, with orjson. Paths come without their endings."""
-
-    def exists(self, file_path: str) -> bool:
-        return os.path.isfile(f"{file_path}.json") or os.path.isfile(f"{file_path}.json.gz")  # noqa: PTH113
-
-    def load_file(self, file_path: str) -> Any:  # noqa: ANN401 -- any JSON
-        """The file's content, `None` if there is no such file."""
-        try:
-            return orjson.loads(Path(f"{file_path}.json").read_bytes())
-        except FileNotFoundError:
-            pass
-        try:
-            return orjson.loads(gzip.decompress(Path(f"{file_path}.json.gz").read_bytes()))
-        except FileNotFoundError:
-            return None
+    return _QuickLoader(extra_search_paths=paths)
 
 
 class _QuickLoader(Loader):

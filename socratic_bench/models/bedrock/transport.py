@@ -33,10 +33,8 @@ class AnswerTooLargeError(Exception):
 
 
 class UnsendableError(Exception):
-    """A request that never left this machine, since HTTP cannot carry it.
-
-    `header` names the header whose value is at fault; the value itself, which may be a secret, is
-    not in the message.
+    """A request that never left this machine, since HTTP cannot carry it. `header` names the header
+    whose value is at fault; the value itself, which may be a secret, is not in the message.
     """
 
     def __init__(self, message: str, header: str | None = None) -> None:
@@ -45,9 +43,8 @@ class UnsendableError(Exception):
 
 
 def bound_answers() -> None:
-    """Have every session of this process read answers and streams up to a bound only.
-
-    It covers what the SDK asks for by itself, too, such as credentials of STS.
+    """Have every session of this process read answers and streams up to a bound only. It covers
+    what the SDK asks for by itself, too, such as credentials of STS.
     """
     vars(botocore.awsrequest).update(AWSResponse=_BoundedResponse)
 
@@ -92,7 +89,6 @@ class BoundedParsers(ResponseParserFactory):
     """
 
     def create_parser(self, protocol_name: str) -> Any:  # noqa: ANN401 -- the SDK's own
-        """See `ResponseParserFactory.create_parser`."""
         parser: Any = super().create_parser(protocol_name)
         events = parser._event_stream_parser  # noqa: SLF001 -- reads each event of a stream
         for part in (parser, events) if events else (parser,):

@@ -68,7 +68,7 @@ class Ledger:
         """
         if self._damaged:
             raise UsageError(
-                [f"{' and '.join(self._damaged)} cannot be read, the ledger of this sweep."],
+                [f"The ledger of this sweep cannot be read: {' and '.join(self._damaged)}."],
                 hint="Remove it: then what was spent is counted by the journals, requests without "
                 "an answer at the most that they can cost, and looks at models not at all.",
             )
