@@ -16,13 +16,13 @@ from socratic_bench.errors import EXIT_GATE, UsageError, Words
 from socratic_bench.settings import Gate
 from socratic_bench.studies.calibrate.corrections import CorrectionRequest
 from socratic_bench.studies.compare import ComparisonRequest, compare
-from socratic_bench.studies.figures import figure_of
 from socratic_bench.studies.gates import FigureBound, MaxDrop
 from socratic_bench.studies.groups import conditions_text
 from socratic_bench.types import plural
 
 from .arguments import Parser, parse_strictly
 from .corrected import say_corrected
+from .figure_table import say_figures
 from .flags import MATCH_HELP, WHICH_RUNS, add_judging, add_output, add_runs, read_matches
 from .output import plain, print_document, say, say_table, waiting_for
 from .settings import bucket_region, call_by_flags, calling_flags
@@ -153,15 +153,16 @@ def _say_comparison(document: ComparisonDocument) -> None:
     for difference in document.differences:
         say(plain(f"{difference.summary}."))
     say("")
-    contenders, primary = document.contenders, document.primary_metric.name
-    scores = [name for name in [*contenders[0].metrics][:1] if name != primary]
-    rows = []
-    for contender in contenders:
-        figure = figure_of(primary, contender.metrics, contender.survival)
-        figures = _estimate_cells(figure) if figure else ("?", "?")
-        means = [_format(contender.metrics[name].mean) for name in scores]
-        rows.append((contender.name, str(contender.n_runs), *figures, *means))
-    say_table(("model", RUNS, primary, INTERVAL, *scores), rows, LEFT_OUT)
+    contenders = document.contenders
+    own_metric = next(iter(contenders[0].metrics))
+    say_figures(
+        {
+            "model": [contender.name for contender in contenders],
+            RUNS: [str(contender.n_runs) for contender in contenders],
+        },
+        contenders,
+        (document.primary_metric.name, own_metric),
+    )
     _say_turns(contenders)
     for metric in contenders[0].metrics:
         if timed := [contender for contender in contenders if metric in contender.survival]:

@@ -8,14 +8,14 @@ from msgspec.structs import replace
 
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.documents.dry_run import SweepDryRun
-from socratic_bench.documents.sweep import Estimate, Group, SweepDocument
+from socratic_bench.documents.sweep import SweepDocument
 from socratic_bench.documents.turn import SCORE, Agreement
 from socratic_bench.errors import ENDINGS, BenchError, UsageError, Words
 from socratic_bench.runs import CancelToken, run_cancellable
 from socratic_bench.settings import flag_names, table
 from socratic_bench.statistics import agreement
 from socratic_bench.statistics.intervals import is_available
-from socratic_bench.studies.figures import danger, figure_of
+from socratic_bench.studies.figures import danger
 from socratic_bench.studies.sweep.document import document_of, exit_code
 from socratic_bench.studies.sweep.estimate import forecast_sweep
 from socratic_bench.studies.sweep.plan_file import NO_PLAN, PlanFile, read_plan_file
@@ -26,6 +26,7 @@ from socratic_bench.studies.sweep.sweep import SweepResult, perform_sweep
 from socratic_bench.types import JUDGE, plural
 
 from .arguments import Flags
+from .figure_table import say_figures
 from .output import (
     plain,
     print_document,
@@ -38,7 +39,7 @@ from .output import (
 from .run_in_thread import run_in_thread, take_signals
 from .settings import Options, sources
 from .sweep_display import display_for
-from .terminal import INTERVAL, count, duration, marked, usd
+from .terminal import count, duration, marked, usd
 
 EXIT_REFUSED = ENDINGS["refused_request"].exit_code
 NO_PROCESSES = (
@@ -137,7 +138,17 @@ def _say_result(document: SweepDocument, result: SweepResult) -> None:
     if document.sweep_id is None or document.primary_metric is None:
         return
     score, groups = result.benchmark.primary_metric, document.groups["model"]
-    _say_models(groups, document.primary_metric.name, score)
+    used = [(group.usage.input_tokens or 0) + (group.usage.output_tokens or 0) for group in groups]
+    say_figures(
+        {
+            "model": [str(group.value) for group in groups],
+            "done": [f"{group.n_completed}/{group.n_runs}" for group in groups],
+            "failed": [marked(group.n_failed) for group in groups],
+        },
+        groups,
+        (document.primary_metric.name, score),
+        {"tokens": [*map(count, used)], "USD": [usd(group.cost_usd) for group in groups]},
+    )
     if not is_available() and document.n_completed:
         say(NO_INTERVALS)
     for line in _agreement_lines(document.agreement):
@@ -151,40 +162,6 @@ def _say_result(document: SweepDocument, result: SweepResult) -> None:
     for notice in document.notices[len(result.notices) :]:  # the others were said in time
         say(f"~ {plain(notice)}")
     say(f"{document.sweep_id[-4:]} {document.status}: {', '.join(_result_parts(document))}")
-
-
-def _say_models(groups: Sequence[Group], metric: str, score: str) -> None:
-    """Print a table by the metric that models are ordered by, and by the benchmark's own score."""
-    columns = [
-        ("model", [str(group.value) for group in groups]),
-        ("done", [f"{group.n_completed}/{group.n_runs}" for group in groups]),
-        ("failed", [marked(group.n_failed) for group in groups]),
-    ]
-    for name in dict.fromkeys((metric, score)):
-        figures = [figure_of(name, group.metrics, group.survival) for group in groups]
-        cells = [
-            "untested" if figure is None or figure.value is None else f"{figure.value:.2f}"
-            for figure in figures
-        ]
-        columns.append((name.rpartition(".")[2], cells))
-        columns.append((INTERVAL, [_format_interval(figure) for figure in figures]))
-    usages = [
-        (group.usage.input_tokens or 0) + (group.usage.output_tokens or 0) for group in groups
-    ]
-    columns += [
-        ("tokens", [*map(count, usages)]),
-        ("USD", [usd(group.cost_usd) for group in groups]),
-    ]
-    columns = [(head, cells) for head, cells in columns if {*cells} != {"?"}]
-    say_table([head for head, _ in columns], [*zip(*(cells for _, cells in columns), strict=True)])
-
-
-def _format_interval(figure: Estimate | None) -> str:
-    """The limits; one beyond what was played, or none, is a question mark."""
-    if figure is None or figure.low is figure.high is None:
-        return "?"
-    limits = ("?" if limit is None else f"{limit:.2f}" for limit in (figure.low, figure.high))
-    return " to ".join(limits)
 
 
 def _agreement_lines(by_dimension: Mapping[str, Agreement]) -> Iterator[str]:

@@ -1,0 +1,41 @@
+"""The table of a sweep's models and of a comparison's: their figures with intervals."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+from socratic_bench.documents.comparison import Contender
+from socratic_bench.documents.sweep import Estimate, Group
+from socratic_bench.studies.figures import figure_of
+
+from .output import say_table
+from .terminal import INTERVAL
+
+
+def say_figures(
+    heads: Mapping[str, Sequence[str]],
+    groups: Sequence[Group | Contender],
+    metrics: Iterable[str],
+    tail: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> None:
+    """Print a table of groups: cells by head, the mean of each metric with its interval, and the
+    cells of the tail. Columns in which nothing is known are left out.
+    """
+    columns = [*heads.items()]
+    for name in dict.fromkeys(metrics):
+        figures = [figure_of(name, group.metrics, group.survival) for group in groups]
+        values = [
+            "untested" if figure is None or figure.value is None else f"{figure.value:.2f}"
+            for figure in figures
+        ]
+        columns.append((name.rpartition(".")[2], values))
+        columns.append((INTERVAL, [_interval_text(figure) for figure in figures]))
+    known = [(head, cells) for head, cells in [*columns, *tail.items()] if {*cells} != {"?"}]
+    say_table([head for head, _ in known], [*zip(*(cells for _, cells in known), strict=True)])
+
+
+def _interval_text(figure: Estimate | None) -> str:
+    """The limits; one beyond what was played, or none, is a question mark."""
+    if figure is None or figure.low is figure.high is None:
+        return "?"
+    limits = ("?" if limit is None else f"{limit:.2f}" for limit in (figure.low, figure.high))
+    return " to ".join(limits)
