@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from socratic_bench.documents.judge_status import agreement_text
 from socratic_bench.settings import CoreConfig, Reader
-from socratic_bench.studies.report.single import Single, read_single
+from socratic_bench.studies.reading import Single, read_single
 from socratic_bench.studies.rows import TurnRow
 from socratic_bench.types import plural
 

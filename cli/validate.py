@@ -6,7 +6,7 @@ from functools import partial
 from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.documents.doctor import ValidationDocument
 from socratic_bench.errors import ENDINGS
-from socratic_bench.studies.sweep.validation import validate
+from socratic_bench.studies.sweep.preflight import validate
 from socratic_bench.types import plural
 
 from . import terminal

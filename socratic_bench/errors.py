@@ -19,6 +19,8 @@ from msgspec import Struct
 from socratic_bench.redaction import redact
 from socratic_bench.types import Attempt, EndReason
 
+Naming = Callable[[str], str]  # how texts call a setting, by its field
+
 RunStatus = Literal["completed", "partial", "failed"]
 MOST_SHOWN = 20  # mistakes of one command or file that are shown
 LONGEST_SHOWN = 1000  # characters of each
@@ -80,14 +82,14 @@ class Problem(Struct, frozen=True):
         names = [name for _, name, _, _ in Formatter().parse(f"{self.place} {self.text}") if name]
         return tuple(name for name in names if name not in values)
 
-    def render(self, call: Callable[[str], str] = str) -> str:
+    def render(self, call: Naming = str) -> str:
         """The text with values put in, and each setting called as `call` does."""
         lead = f"{self.place}: " if self.place else ""
         return f"{lead}{self.text}".format_map(_Names(self.values, call))
 
 
 class _Names(dict[str, Any]):
-    def __init__(self, values: Sequence[tuple[str, object]], call: Callable[[str], str]) -> None:
+    def __init__(self, values: Sequence[tuple[str, object]], call: Naming) -> None:
         super().__init__(values)
         self._call = call
 
@@ -105,7 +107,7 @@ def with_sentence(words: Words, sentence: str) -> Problem:
     return Problem(f"{words.text} {{more}}", (*words.values, ("more", sentence)), words.place)
 
 
-def to_text(words: Words, call: Callable[[str], str] = str) -> str:
+def to_text(words: Words, call: Naming = str) -> str:
     """The words with each setting called as `call` does."""
     return words if isinstance(words, str) else words.render(call)
 
@@ -134,7 +136,7 @@ class BenchError(Exception):
         self.hints: tuple[Words, ...] = () if hint is None else (hint,)
         self.call_settings(str)
 
-    def call_settings(self, call: Callable[[str], str]) -> None:
+    def call_settings(self, call: Naming) -> None:
         """Have its texts name settings as `call` does, such as by their flags."""
         self._call = call
         # The same mistake may be found in several places.

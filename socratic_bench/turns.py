@@ -193,9 +193,14 @@ class Rubric(Struct, frozen=True, kw_only=True):
     temperature: float | None = None
     references: Mapping[str, tuple[str, float]] = field(default_factory=dict)
 
+    @property
+    def names(self) -> list[str]:
+        """The names of its dimensions."""
+        return [dimension.name for dimension in self.dimensions]
+
     def __post_init__(self) -> None:
         reserved = {"rationale", "quotes", "events", "before", "reply", "why", self.speakers[0]}
-        if names := reserved & {dimension.name for dimension in self.dimensions}:
+        if names := reserved & {*self.names}:
             raise ValueError(f"No dimension can be called {' or '.join(sorted(names))}.")
 
 

@@ -220,6 +220,11 @@ class Usage(Struct, frozen=True, kw_only=True):
     cache_read_tokens: Annotated[Tokens, doc("input tokens read from the cache")] = 0
     cache_write_tokens: Annotated[Tokens, doc("input tokens written to it")] = 0
 
+    @property
+    def uncached(self) -> Usage:
+        """The same tokens, none of them cached."""
+        return Usage(input_tokens=self.input_tokens, output_tokens=self.output_tokens)
+
     def __add__(self, other: Usage) -> Usage:
         names = self.__struct_fields__
         return Usage(**{name: getattr(self, name) + getattr(other, name) for name in names})

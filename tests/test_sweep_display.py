@@ -171,7 +171,6 @@ def test_quiet_leaves_out_all_but_the_error(url, tmp_path):
 NOW = Snapshot(
     elapsed_s=0,
     n_cells=48,
-    n_before=0,
     models=(
         ModelProgress(
             model="a", n_cells=24, n_done=20, n_running=4, n_calls=900, n_tokens=1_250_000

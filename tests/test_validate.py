@@ -6,7 +6,7 @@ import pytest
 
 from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.benchmarks.socratic.scenarios.loading import DATA
-from socratic_bench.studies.sweep.validation import validate
+from socratic_bench.studies.sweep.preflight import validate
 from tests.command import environment, run
 from tests.terminal import run_in_terminal, width
 

@@ -141,6 +141,11 @@ class PriceTable(Struct, frozen=True):
         tiers = {tier: _to_rates(rates) for tier, rates in row.items() if isinstance(rates, dict)}
         return ModelPrices(tiers, stand_in=row.get("stand_in", False))
 
+    @property
+    def sources(self) -> list[PriceSource]:
+        """That of this table, then those of the tables below."""
+        return [self.source, *(self.below.sources if self.below else ())]
+
 
 def _price_keys(model_id: str, region: str | None) -> tuple[str, ...]:
     """Keys of a price file under which a model's prices may stand, the most specific first."""

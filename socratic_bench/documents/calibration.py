@@ -2,21 +2,20 @@
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Struct
 
 from socratic_bench.documents.document import (
     Amount,
     Count,
     Document,
     ErrorEntry,
-    Model,
     RunId,
     Sha256,
     Share,
     Timestamp,
     Turns,
 )
-from socratic_bench.documents.judge_status import Figure
+from socratic_bench.documents.judge_status import CalibratedJudge, Figure
 from socratic_bench.documents.usage import ActorUsage
 from socratic_bench.types import EndReason, doc
 
@@ -57,15 +56,9 @@ class Label(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = ()
     prompt: Annotated[str | None, doc("message that the reply answers")] = None
     reply: Annotated[str | None, doc("the labelled reply")] = None
-    scores: Annotated[dict[str, float], doc("points by dimension of the rubric")] = field(
-        default_factory=dict
-    )
-    events: Annotated[dict[str, bool], doc("yes or no, by question on the reply")] = field(
-        default_factory=dict
-    )
-    reasons: Annotated[dict[str, str], doc("reasons, by dimension or event")] = field(
-        default_factory=dict
-    )
+    scores: Annotated[dict[str, float], doc("points by dimension of the rubric")] = {}
+    events: Annotated[dict[str, bool], doc("yes or no, by question on the reply")] = {}
+    reasons: Annotated[dict[str, str], doc("reasons, by dimension or event")] = {}
     probability: Annotated[
         Annotated[float, Meta(gt=0, le=1)] | None,
         doc(
@@ -253,27 +246,6 @@ class CalibratedTurn(Struct, frozen=True, kw_only=True):
     unjudged_reason: Annotated[str | None, doc("why there is no verdict")] = None
 
 
-class CalibratedJudge(Struct, frozen=True, kw_only=True):
-    """The judge and its settings. A run whose judge differs in any of them has another judge."""
-
-    model: Annotated[str, doc("the judge model; several are joined by +")]
-    rubric: Annotated[str, doc("name of the rubric")]
-    rubric_sha256: Annotated[Sha256, doc("sha256 of the rubric file")]
-    temperature: Annotated[
-        Amount | None, doc("temperature of its calls; null: the model's default")
-    ]
-    samples: Annotated[
-        int, Meta(ge=1, description="verdicts of each juror on a reply, of which the mean counts")
-    ] = 1
-    rule: Annotated[str | None, doc("how the jurors' scores are combined; null with one judge")] = (
-        None
-    )
-    context: Annotated[
-        Count, doc("exchanges before the reply that it sees, besides the opening")
-    ] = 3
-    silent: Annotated[tuple[Model, ...], doc("jurors that gave no verdict on any reply")] = ()
-
-
 class LabelsEntry(Struct, frozen=True, kw_only=True):
     """The labels that were used."""
 
@@ -363,8 +335,7 @@ class CorrectedFigures(Struct, frozen=True, kw_only=True):
         Count, doc("labelled turns that are not used, since their probability is unknown")
     ]
     main_figure: Annotated[
-        str,
-        doc("the first figure that is known of every contender; otherwise the first of all"),
+        str, doc("the first figure that is known of every contender; otherwise the first of all")
     ]
     models: Annotated[list[CorrectedModel], doc("contenders, in their order")]
     pairs: Annotated[list[CorrectedPair], doc("each with each other, or with the baseline")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Struct
 
 from socratic_bench.documents.calibration import CorrectedFigures
 from socratic_bench.documents.document import (
@@ -107,8 +107,7 @@ class Contender(Struct, frozen=True, kw_only=True):
     metrics: Annotated[dict[str, Mean], doc("by path of the metric")]
     score_by_turn: Annotated[list[TurnScore], doc("turns that were judged in at least one run")]
     survival: Annotated[
-        dict[str, ComparedSurvival],
-        doc("metrics that are times until an event, by path"),
+        dict[str, ComparedSurvival], doc("metrics that are times until an event, by path")
     ]
 
 
@@ -162,8 +161,7 @@ class ComparedPair(Struct, frozen=True, kw_only=True):
     n_unpaired: Annotated[Count, doc("runs of both without a partner")]
     differences: Annotated[dict[str, Difference], doc("by path of the metric")]
     survival: Annotated[
-        dict[str, SurvivalDifference],
-        doc("metrics that are times until an event, by path"),
+        dict[str, SurvivalDifference], doc("metrics that are times until an event, by path")
     ]
 
 
@@ -278,12 +276,8 @@ class RejudgedRun(Struct, frozen=True, kw_only=True):
     end_reason: Annotated[str | None, doc("how its judging ended; null: not started")]
     n_turns: Annotated[Count, doc("turns to judge")] = 0
     n_judged: Annotated[Count, doc("turns with a new verdict")] = 0
-    first: Annotated[dict[str, float | None], doc("metrics by the first verdicts")] = field(
-        default_factory=dict
-    )
-    second: Annotated[dict[str, float | None], doc("metrics by the new verdicts")] = field(
-        default_factory=dict
-    )
+    first: Annotated[dict[str, float | None], doc("metrics by the first verdicts")] = {}
+    second: Annotated[dict[str, float | None], doc("metrics by the new verdicts")] = {}
 
 
 class JudgingsDocument(Document, frozen=True, kw_only=True):

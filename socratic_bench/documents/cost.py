@@ -37,7 +37,7 @@ class Billing(Struct, frozen=True, kw_only=True):
     table: PriceTable
     region: str | None
     offline: bool = False
-    tiers: Mapping[Role, PricingTier] = field(default_factory=dict)
+    tiers: Mapping[Role, PricingTier] = {}
     jurors: tuple[str, ...] = ()
 
     @classmethod
@@ -59,9 +59,7 @@ class Billing(Struct, frozen=True, kw_only=True):
         )
 
     def prices(self, role: Role, call: Completion | Attempt | None = None) -> ModelPrices | None:
-        """Prices of the call's model, or else of the role's; of a jury, those of its first model
-        if all are known.
-        """
+        """Of the call's model, or of the role's; of a jury, its first's if all are known."""
         model = (call.model_id if call else None) or self.models[role]
         if model is None:
             return None
@@ -106,7 +104,7 @@ class CostEntry(Struct, frozen=True, kw_only=True):
         dict[str, Annotated[dict[str, RoleCost | None], doc("USD by the model's id")]],
         keys("roles"),
         doc("by role and model; null as above"),
-    ] = field(default_factory=dict)
+    ] = {}
     without_caching_usd: Annotated[Amount | None, doc("the total without any caching")]
     cache_hit_share: Annotated[
         Share | None, doc("share of input tokens that were read from a cache")
@@ -120,8 +118,7 @@ class CostEntry(Struct, frozen=True, kw_only=True):
     prices: Annotated[
         list[PriceSource],
         Meta(
-            min_length=1,
-            description="sources of the prices; the first that lists a model is used",
+            min_length=1, description="sources of the prices; the first that lists a model is used"
         ),
     ]
 
@@ -135,16 +132,24 @@ class CostEntry(Struct, frozen=True, kw_only=True):
         if not any(prices):
             return None
         costs = {role: role_cost(billing, role, calls[role]) for role in roles}
-        plain = [role_cost(billing, role, map(_as_uncached, calls[role])) for role in roles]
+        # As if nothing of the input had been cached.
+        uncached = {
+            role: [replace(c, usage=c.usage and c.usage.uncached) for c in calls[role]]
+            for role in roles
+        }
+        plain = [role_cost(billing, role, uncached[role]) for role in roles]
+        usage = sum_usage([tallies[role].usage for role in roles])
         costs["total"] = add_up([*costs.values()])
         return cls(
             roles={name: _fields(cost) for name, cost in costs.items()},
             without_caching_usd=_usd(add_up(plain)),
-            cache_hit_share=_hit_share(sum_usage([tallies[role].usage for role in roles])),
+            cache_hit_share=round(usage.cache_read_tokens / usage.input_tokens, 4)
+            if usage and usage.input_tokens
+            else None,
             maybe_billed=_maybe_billed(billing, tallies),
             by_model={role: _by_model(billing, role, calls[role]) for role in roles},
             stand_in=billing.offline or any(p.stand_in for p in prices if p),
-            prices=_sources(billing.table),
+            prices=billing.table.sources,
         )
 
 
@@ -186,8 +191,7 @@ def call_cost(prices: ModelPrices | None, usage: Usage | None, terms: PricingTie
 def billed_tier(call: Completion, requested: PricingTier) -> PricingTier:
     """The tier that served the call, if the service names it, or else the requested one."""
     return PricingTier(
-        call.served_tier or requested.tier,
-        call.served_latency_profile or requested.latency_profile,
+        call.served_tier or requested.tier, call.served_latency_profile or requested.latency_profile
     )
 
 
@@ -207,14 +211,6 @@ def attempt_usd(prices: ModelPrices | None, attempt: Attempt, tier: PricingTier)
     return dearest_usd(tokens_in, tokens_out, prices, tier)
 
 
-def _as_uncached(call: Completion) -> Completion:
-    """The call as if nothing of its input had been cached."""
-    if call.usage is None:
-        return call
-    usage = Usage(input_tokens=call.usage.input_tokens, output_tokens=call.usage.output_tokens)
-    return replace(call, usage=usage)
-
-
 def _maybe_billed(billing: Billing, tallies: Mapping[Role, RoleUsage]) -> MaybeBilled:
     bounds_usd = [
         attempt_usd(billing.prices(role, attempt), attempt, billing.tier(role))
@@ -230,12 +226,6 @@ def _maybe_billed(billing: Billing, tallies: Mapping[Role, RoleUsage]) -> MaybeB
     )
 
 
-def _hit_share(usage: Usage | None) -> float | None:
-    if usage is None or not usage.input_tokens:
-        return None
-    return round(usage.cache_read_tokens / usage.input_tokens, 4)
-
-
 def _fields(cost: Cost | None) -> RoleCost | None:
     if cost is None:
         return None
@@ -245,13 +235,3 @@ def _fields(cost: Cost | None) -> RoleCost | None:
 
 def _usd(cost: Cost | None) -> float | None:
     return None if cost is None else round(cost.total_usd, USD_PLACES)
-
-
-def _sources(table: PriceTable) -> list[PriceSource]:
-    """Sources of the prices, the user's own first."""
-    sources: list[PriceSource] = []
-    level: PriceTable | None = table
-    while level:
-        sources.append(level.source)
-        level = level.below
-    return sources

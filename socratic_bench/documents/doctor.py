@@ -107,8 +107,7 @@ class FileEntry(Struct, frozen=True, kw_only=True):
 
     file: Annotated[str, doc("path of the file, as given")]
     file_kind: Annotated[
-        str,
-        doc("what it was read as: plan, prompts, prices, run, or a kind of the benchmark's"),
+        str, doc("what it was read as: plan, prompts, prices, run, or a kind of the benchmark's")
     ]
     ok: Annotated[bool, doc("whether it has no problem")]
     problems: Annotated[list[str], doc("each with its place in the file")]
@@ -141,8 +140,7 @@ class ModelEntry(Struct, frozen=True, kw_only=True):
     family: Annotated[str | None, doc("model family; null: unknown, and treated as a modern one")]
     capabilities: Annotated[Capabilities, doc("what its requests may contain")]
     prices: Annotated[
-        dict[str, Rates] | None,
-        doc("USD per million tokens, by service tier; null: unknown"),
+        dict[str, Rates] | None, doc("USD per million tokens, by service tier; null: unknown")
     ]
 
 

@@ -104,6 +104,13 @@ class ErrorEntry(Struct, frozen=True, kw_only=True):
             retryable=error.retryable,
         )
 
+    @classmethod
+    def of_gates(cls, missed: Sequence[str], hint: str) -> ErrorEntry | None:
+        """The gates that something complete has missed; `None` for none."""
+        if not missed:
+            return None
+        return cls(code="gate", message=" ".join(missed), hint=hint, retryable=False)
+
 
 class ErrorDocument(Document, frozen=True, kw_only=True):
     """A command that failed before it had another document to print."""

@@ -112,7 +112,7 @@ class Forecast(Struct, frozen=True, kw_only=True):
 
 
 class Bound(Struct, frozen=True, kw_only=True):
-    """Estimate of a run for one length of replies."""
+    """Estimate of a run, or of cells, for one length of replies."""
 
     usage: Annotated[CallUsage, doc("tokens and calls of all roles")]
     cost_usd: Annotated[Amount | None, doc("USD in total; null if a price is unknown")]
@@ -327,14 +327,6 @@ class DryRunDocument(Document, frozen=True, kw_only=True):
         )
 
 
-class Extent(Struct, frozen=True, kw_only=True):
-    """Estimate of the runs for one length of replies."""
-
-    usage: Annotated[CallUsage, doc("tokens and calls of all roles")]
-    cost_usd: CostUsd
-    duration_seconds: Annotated[Amount, doc("expected seconds")]
-
-
 class ExpectedGroup(Struct, frozen=True, kw_only=True):
     """The runs that have one value of an axis."""
 
@@ -386,14 +378,6 @@ class SweepBudget(Struct, frozen=True, kw_only=True):
     covers_high: Annotated[bool, doc("whether the rest covers the high cost")]
 
 
-class SweepDeadline(Struct, frozen=True, kw_only=True):
-    """Whether the deadline is late enough."""
-
-    deadline_s: Annotated[float, Meta(gt=0, description="seconds, the deadline")]
-    covers_expected: Annotated[bool, doc("whether it covers the expected time")]
-    covers_high: Annotated[bool, doc("whether it covers the longest time")]
-
-
 class RefusedCells(Struct, frozen=True, kw_only=True):
     """Runs that a model is known to refuse."""
 
@@ -432,18 +416,17 @@ class SweepDryRun(Document, frozen=True, kw_only=True):
     ]
     duration_seconds: Annotated[Amount, doc("expected seconds")]
     bound_by: Annotated[BoundBy, doc("what limits the expected time most")]
-    low: Annotated[Extent, doc("if replies are short and models quick")]
-    high: Annotated[Extent, doc("if replies are long and models slow")]
+    low: Annotated[Bound, doc("if replies are short and models quick")]
+    high: Annotated[Bound, doc("if replies are long and models slow")]
     groups: Annotated[
-        dict[str, list[ExpectedGroup]],
-        doc("by axis: the runs of each value, in order"),
+        dict[str, list[ExpectedGroup]], doc("by axis: the runs of each value, in order")
     ]
     models: Annotated[list[ExpectedThroughput], doc("requests to each model in each region")]
     caching: Annotated[CachingSaves, doc("effect of prompt caching")]
     flex: Annotated[FlexSaves, doc("effect of the service tier flex")]
     budget: Annotated[SweepBudget | None, doc("whether it is enough; null without --max-cost-usd")]
     deadline: Annotated[
-        SweepDeadline | None, doc("whether it is late enough; null without --deadline")
+        DeadlineCheck | None, doc("whether it is late enough; null without --deadline")
     ]
     refused: Annotated[list[RefusedCells], doc("runs that a model would refuse")]
     stand_in: Annotated[bool, doc("true if nothing is billed: the emulator, or made-up prices")]

@@ -69,10 +69,8 @@ def plain_keys(document: Struct) -> dict[str, Any]:
 
 
 def read(body: bytes, kind: type[T], name: str) -> T:
-    """A stored file as a type of document.
-
-    Unknown keys are ignored, and keys with a default may be missing. Raises `UsageError` with the
-    file's `name` and the path of what is wrong.
+    """A stored file as a type of document. Unknown keys are ignored, and keys with a default may be
+    missing. Raises `UsageError` with the file's `name` and the path of what is wrong.
     """
     return read_value(loaded(body, name), kind, name)
 
@@ -170,7 +168,6 @@ def _spread(value: Any) -> Any:  # noqa: ANN401 -- any value of a document
 @cache
 def _gathering_of(kind: object) -> _Change | None:
     """A function that undoes `_spread` in the values of a type; `None` if nothing is to be undone.
-
     Keys of a benchmark are left out: its own types read them from the same file.
     """
     return _gathering(described(kind))

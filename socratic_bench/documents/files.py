@@ -115,7 +115,7 @@ class TurnFile(Printable, frozen=True, kw_only=True):
     set_aside: Annotated[
         list[DiscardedAnswer],
         doc("answers that were discarded; they are paid for and part of the run's usage"),
-    ] = field(default_factory=list)
+    ] = []
     benchmark_keys: Annotated[Part, part("turn_file")] = field(
         name="*benchmark_keys", default_factory=Part
     )
@@ -141,7 +141,10 @@ class TurnFile(Printable, frozen=True, kw_only=True):
             streamed=reply.streamed,
             service_tier=reply.served_tier,
             latency_profile=reply.served_latency_profile,
-            reasoning=_reasoning(reply),
+            reasoning="\n".join(
+                block.text for block in reply.message.content if isinstance(block, Reasoning)
+            )
+            or None,
             heuristics=dict(turn.measures),
             notes=dict(turn.notes),
             calls=parts.turn_calls.of(turn),
@@ -184,7 +187,7 @@ class JudgeFile(Printable, frozen=True, kw_only=True):
     timestamp: Annotated[Timestamp, doc("when the verdict was complete, UTC")]
     kind: Literal["judge"] = "judge"
     schema_version: Version = SCHEMA_VERSION
-    scores: Scores = field(default_factory=dict)
+    scores: Scores = {}
     events: Events = None
     quotes: Quotes = None
     unquoted: Unquoted = None
@@ -197,7 +200,7 @@ class JudgeFile(Printable, frozen=True, kw_only=True):
     ] = None
     jurors: Annotated[
         list[JurorEntry], doc("each juror's verdict; empty with a single verdict")
-    ] = field(default_factory=list)
+    ] = []
     usage: Annotated[Tokens | None, doc("tokens of the judge's calls; null if there were none")]
     calls: Annotated[list[JudgeCall], doc("the judge's calls for this turn")]
 
@@ -230,11 +233,6 @@ class JudgeFile(Printable, frozen=True, kw_only=True):
         )
 
 
-def _reasoning(reply: Completion) -> str | None:
-    thoughts = [block.text for block in reply.message.content if isinstance(block, Reasoning)]
-    return "\n".join(thoughts) or None
-
-
 class ClosingFile(Printable, frozen=True, kw_only=True):
     """The judge's answer on the episode as a whole (closing_verdict.json)."""
 
@@ -249,9 +247,7 @@ class ClosingFile(Printable, frozen=True, kw_only=True):
     unjudged_message: Explanation
     raw_reply: RawReply
     judge_model: Annotated[str, doc("the judge model, as asked for")]
-    jurors: Annotated[list[ClosingJuror], doc("each juror's answer; empty with one judge")] = field(
-        default_factory=list
-    )
+    jurors: Annotated[list[ClosingJuror], doc("each juror's answer; empty with one judge")] = []
     timestamp: Annotated[Timestamp, doc("when the verdict was complete, UTC")]
     usage: Annotated[Tokens | None, doc("tokens of the judge's calls; null if there were none")]
     calls: Annotated[list[JudgeCall], doc("the judge's calls for it")]

@@ -1,20 +1,127 @@
-"""Who judged a run, and how much of it, as the run's document says."""
+"""A run that has ended, of which its documents are made, and who judged it, and how much of it."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from hashlib import sha256
 from typing import Annotated, TypeVar
 
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Struct
 
-from socratic_bench.documents.document import SCORE_PLACES, Amount, Count, Model, Share
-from socratic_bench.documents.ended_run import EndedRun
-from socratic_bench.documents.judge_status import JudgeIdentity, JudgeStatus
-from socratic_bench.documents.turn import unjudged_reason
-from socratic_bench.turns import JuryRule, Rubric, Unscored, Verdict, Vote
-from socratic_bench.types import JUDGE, doc
+from socratic_bench.catalogue.prices import PriceTable
+from socratic_bench.documents.cost import Billing, CostEntry
+from socratic_bench.documents.document import SCORE_PLACES, Amount, Count, Model, Place, Share
+from socratic_bench.documents.judge_status import CalibratedJudge, JudgeStatus, StoredCalibration
+from socratic_bench.documents.usage import RoleUsage
+from socratic_bench.errors import ENDINGS, EXIT_GATE, BenchError, RunStatus
+from socratic_bench.ports.benchmark import Metrics, Sample
+from socratic_bench.ports.parts import Parts
+from socratic_bench.ports.store import StoredObject
+from socratic_bench.settings import CoreConfig
+from socratic_bench.turns import ClosingResult, JuryRule, Rubric, Turn, Unscored, Verdict, Vote
+from socratic_bench.types import JUDGE, EndReason, Json, Role, doc
+
+
+class EndedRun(Struct, frozen=True, kw_only=True):
+    """What happened in a run.
+
+    Attributes:
+        closing: the other speaker's last message, which got no reply.
+        error: what ended the run early; `None` if nothing did.
+        shortfalls: sentences on the gates and the judge coverage that a completed run missed.
+        tallies: the calls of each role.
+        journal: entries from which a run that no store keeps can be resumed.
+        prices: the user's own; `None` means the built-in ones.
+        held_judges: the calibrations that were given for the judge (--calibration).
+        parts: the benchmark's keys of the document.
+        concluded: the judge's answer on the episode as a whole; `None` if it was not asked, or if
+            the run had ended before.
+        sdk_version: version of the client that sent the requests.
+        stored: what the stores have of a complete run, by key.
+    """
+
+    run_id: str
+    benchmark: str
+    config: CoreConfig
+    opening: Sample
+    rubric: Rubric | None
+    turns: tuple[Turn, ...]
+    end_reason: EndReason
+    closing: str | None
+    error: BenchError | None
+    metrics: Metrics
+    shortfalls: tuple[str, ...]
+    tallies: Mapping[Role, RoleUsage]
+    s3: Place | None
+    folder: Place | None
+    notices: tuple[str, ...]
+    journal: tuple[Mapping[str, Json], ...] | None = None
+    started_at: datetime
+    completed_at: datetime
+    duration_s: float
+    prices: PriceTable | None = None
+    held_judges: Sequence[StoredCalibration] = ()
+    parts: Parts = Parts()
+    concluded: ClosingResult | None = None
+    sdk_version: str
+    stored: Mapping[str, StoredObject] = {}
+
+    @property
+    def status(self) -> RunStatus:
+        status = ENDINGS[self.end_reason].status
+        return "partial" if status == "failed" and self.n_turns else status
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of the command: docs/output.md lists them."""
+        if self.error and self.error.signal_number:
+            return self.error.exit_code
+        if self.status == "completed" and self.shortfalls:
+            return EXIT_GATE
+        return ENDINGS[self.end_reason].exit_code
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether the run has a judge."""
+        has_rubric = self.rubric is not None or bool(self.opening.rubrics)
+        return has_rubric and bool(self.config.jurors)
+
+    def rubric_of(self, turn: Turn) -> Rubric | None:
+        """The rubric of a turn: its own, or that of the run."""
+        return self.opening.rubrics.get(turn.index, self.rubric)
+
+    def unjudged_reason(self, turn: Turn) -> str | None:
+        """Why a turn has no scores; `None` if it has, or if no judge was asked."""
+        if turn.replayed:
+            return "replayed" if self.is_judged else None
+        if isinstance(turn.outcome, Unscored):
+            return turn.outcome.reason
+        if self.rubric_of(turn) is None:
+            return None
+        return "run_ended" if turn.outcome is None and self.is_judged else None
+
+    @property
+    def models(self) -> dict[Role, str | None]:
+        """The model id of each role; `None` for a role that no model plays."""
+        return self.parts.models(self.config, is_judged=self.is_judged)
+
+    @property
+    def n_turns(self) -> int:
+        """Turns of the model under test, without replayed ones."""
+        return sum(not turn.replayed for turn in self.turns)
+
+    @property
+    def n_judged(self) -> int:
+        return sum(turn.verdict is not None for turn in self.turns)
+
+    @property
+    def cost(self) -> CostEntry | None:
+        """The cost by role and in total; `None` if no price is known."""
+        billing = Billing.of(self.config, self.parts, self.models, self.prices)
+        return CostEntry.of(billing, self.tallies)
+
 
 Value = TypeVar("Value")
 # Errors by which a juror's calls fail for every turn.
@@ -72,7 +179,7 @@ class Juror(Struct, frozen=True, kw_only=True):
     unjudged_reasons: Annotated[
         dict[str, Annotated[int, Meta(ge=1)]],
         doc("by reason, the number of turns on which it gave no verdict"),
-    ] = field(default_factory=dict)
+    ] = {}
     error: Annotated[
         str | None, doc("why it can judge no turn at all, such as no access; null: it can")
     ] = None
@@ -139,14 +246,16 @@ class JudgeEntry(Struct, frozen=True, kw_only=True):
         config, jurors = result.config, _jurors(result)
         judge = _identity(result, jurors)
         turns = [turn for turn in result.turns if not turn.replayed and result.rubric_of(turn)]
-        reasons = Counter(filter(None, (unjudged_reason(result, turn) for turn in turns)))
+        reasons = Counter(filter(None, map(result.unjudged_reason, turns)))
         return cls(
             model=judge.model,
             coverage=round(result.n_judged / len(turns), 4) if turns else None,
             rubric_sha256=judge.rubric_sha256,
-            rubric=_single({rubric.id for rubric in _rubrics(result)}),
+            rubric=judge.rubric or None,
             temperature=judge.temperature,
-            unquoted=_count_unquoted(result),
+            unquoted=sum(len(turn.verdict.unquoted or ()) for turn in result.turns if turn.verdict)
+            if any(rubric.has_quotes for rubric in _rubrics(result))
+            else None,
             samples=config.judge_samples,
             quorum=config.needed_votes,
             rule=config.jury_rule if len(config.jurors) > 1 else None,
@@ -164,12 +273,13 @@ def silent_jurors(jurors: Sequence[Juror]) -> tuple[str, ...]:
     return silent if len(silent) < len(jurors) else ()
 
 
-def _identity(result: EndedRun, jurors: Sequence[Juror]) -> JudgeIdentity:
+def _identity(result: EndedRun, jurors: Sequence[Juror]) -> CalibratedJudge:
     config = result.config
     fingerprints = {rubric.sha256 for rubric in _rubrics(result)}
     joined = "".join(sorted(fingerprints))
-    return JudgeIdentity(
+    return CalibratedJudge(
         model="+".join(config.jurors),
+        rubric=_single({rubric.id for rubric in _rubrics(result)}) or "",
         rubric_sha256=_single(fingerprints) or sha256(joined.encode()).hexdigest(),
         # None, too, if a model took no temperature after some calls.
         temperature=_single({call.temperature for call in result.tallies[JUDGE].completions}),
@@ -193,12 +303,6 @@ def _jurors(result: EndedRun) -> list[Juror]:
 
 def _rubrics(result: EndedRun) -> list[Rubric]:
     return [rubric for rubric in (result.rubric, *result.opening.rubrics.values()) if rubric]
-
-
-def _count_unquoted(result: EndedRun) -> int | None:
-    if not any(rubric.has_quotes for rubric in _rubrics(result)):
-        return None
-    return sum(len(turn.verdict.unquoted or ()) for turn in result.turns if turn.verdict)
 
 
 def _single(values: Iterable[Value]) -> Value | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
-from socratic_bench.documents.document import Count, RunId, Timestamp
+from socratic_bench.documents.document import Amount, Count, Model, RunId, Sha256, Timestamp
 from socratic_bench.statistics.ppi import FEWEST_DIALOGUES
 from socratic_bench.types import doc, plural
 
@@ -26,16 +26,25 @@ class Figure(Struct, frozen=True, kw_only=True):
     high: Annotated[float | None, doc("upper limit; null if low is")] = None
 
 
-class JudgeIdentity(Struct, frozen=True, kw_only=True):
-    """What makes a judge the same judge: its models, and how they are asked."""
+class CalibratedJudge(Struct, frozen=True, kw_only=True):
+    """The judge and its settings. A run whose judge differs in any of them has another judge."""
 
-    model: str
-    rubric_sha256: str
-    temperature: float | None = None
-    samples: int = 1
-    rule: str | None = None
-    context: int = 3
-    silent: tuple[str, ...] = ()
+    model: Annotated[str, doc("the judge model; several are joined by +")]
+    rubric: Annotated[str, doc("name of the rubric")]
+    rubric_sha256: Annotated[Sha256, doc("sha256 of the rubric file")]
+    temperature: Annotated[
+        Amount | None, doc("temperature of its calls; null: the model's default")
+    ] = None
+    samples: Annotated[
+        int, Meta(ge=1, description="verdicts of each juror on a reply, of which the mean counts")
+    ] = 1
+    rule: Annotated[str | None, doc("how the jurors' scores are combined; null with one judge")] = (
+        None
+    )
+    context: Annotated[
+        Count, doc("exchanges before the reply that it sees, besides the opening")
+    ] = 3
+    silent: Annotated[tuple[Model, ...], doc("jurors that gave no verdict on any reply")] = ()
 
 
 class StoredLabels(Struct, frozen=True, kw_only=True):
@@ -56,7 +65,7 @@ class StoredCalibration(Struct, frozen=True, kw_only=True):
     run_id: RunId
     status: str
     completed_at: Timestamp
-    judge: JudgeIdentity
+    judge: CalibratedJudge
     labels: StoredLabels
     n_judged: int
     dimensions: dict[str, StoredAgreement] = {}
@@ -90,7 +99,7 @@ class JudgeStatus(Struct, frozen=True, kw_only=True):
     reasons: Annotated[list[str], doc("why it is not calibrated; empty if it is")]
 
     @classmethod
-    def of(cls, judge: JudgeIdentity, calibrations: Sequence[StoredCalibration]) -> JudgeStatus:
+    def of(cls, judge: CalibratedJudge, calibrations: Sequence[StoredCalibration]) -> JudgeStatus:
         """The status by the calibration that fits best; of those that fit alike, the newest."""
         if not calibrations:
             return cls(status="uncalibrated", reasons=["no calibration was given"])
@@ -101,7 +110,7 @@ class JudgeStatus(Struct, frozen=True, kw_only=True):
         )
 
     @classmethod
-    def _by(cls, judge: JudgeIdentity, calibration: StoredCalibration) -> JudgeStatus:
+    def _by(cls, judge: CalibratedJudge, calibration: StoredCalibration) -> JudgeStatus:
         differences = [*_differences(judge, calibration)]
         score = calibration.dimensions.get(TOTAL)
         lacks = [*_lacks(calibration)]
@@ -137,7 +146,7 @@ def _lacks(calibration: StoredCalibration) -> Iterator[str]:
         yield f"the labels are of {n}: it takes {FEWEST_DIALOGUES}"
 
 
-def _differences(judge: JudgeIdentity, calibration: StoredCalibration) -> Iterator[str]:
+def _differences(judge: CalibratedJudge, calibration: StoredCalibration) -> Iterator[str]:
     """Each difference between a judge and the one that was calibrated, in words."""
     calibrated = calibration.judge
     if _has_other_models(judge, calibration):
@@ -162,7 +171,7 @@ def _differences(judge: JudgeIdentity, calibration: StoredCalibration) -> Iterat
         yield "the calibration was cut short"
 
 
-def _has_other_models(judge: JudgeIdentity, calibration: StoredCalibration) -> bool:
+def _has_other_models(judge: CalibratedJudge, calibration: StoredCalibration) -> bool:
     """Whether the jurors are other models; their order does not matter."""
     return sorted(judge.model.split("+")) != sorted(calibration.judge.model.split("+"))
 

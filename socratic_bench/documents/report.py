@@ -31,8 +31,7 @@ class ReportFile(Struct, frozen=True, kw_only=True):
     """One file of a report."""
 
     form: Annotated[
-        Literal["html", "markdown", "csv", "parquet", "png", "svg"],
-        doc("format of the file"),
+        Literal["html", "markdown", "csv", "parquet", "png", "svg"], doc("format of the file")
     ]
     path: Annotated[str, doc("path of the file, as given")]
     bytes: Annotated[Count, doc("size in bytes")]
@@ -54,8 +53,7 @@ class ReportDocument(Document, frozen=True, kw_only=True):
     n_runs: Annotated[Count, doc("completed runs")]
     n_failed: Annotated[Count, doc("failed runs of sweeps")]
     sentences: Annotated[
-        list[str],
-        doc("first sentences of the report; empty if only tables were written"),
+        list[str], doc("first sentences of the report; empty if only tables were written")
     ]
     sections: Annotated[list[str], doc("names of its sections, in order; empty if sentences is")]
     left_out: Annotated[list[str], doc("ids of runs without a transcript, because of --max-size")]

@@ -29,8 +29,7 @@ from socratic_bench.documents.document import (
     utc,
     with_promised_keys,
 )
-from socratic_bench.documents.ended_run import EndedRun
-from socratic_bench.documents.judge import JudgeEntry
+from socratic_bench.documents.judge import EndedRun, JudgeEntry
 from socratic_bench.documents.turn import TurnEntry
 from socratic_bench.documents.usage import ActorLatency, ActorUsage, RoleUsage
 from socratic_bench.errors import BenchError, RunStatus
@@ -131,7 +130,7 @@ class Inputs(Struct, frozen=True, kw_only=True):
         dict[str, Annotated[ModelUse | None, doc("its model; null: none")]],
         keys("roles"),
         doc("by role, the model that was requested and the one that served"),
-    ] = field(default_factory=dict)
+    ] = {}
     runner_version: Annotated[str, doc("version of this program")]
     sdk_version: Annotated[str, doc("version of the SDK, or other client, that sent the requests")]
 
@@ -260,7 +259,7 @@ class RunDocument(Document, frozen=True, kw_only=True):
         ),
         doc("the benchmark's metrics by name, over judged turns only; null if no turn was judged"),
     ]
-    turns: Annotated[list[TurnEntry], doc("the turns in their order")] = field(default_factory=list)
+    turns: Annotated[list[TurnEntry], doc("the turns in their order")] = []
     items: Annotated[
         ItemsEntry | None, doc("outcomes of a run of many items; null for a dialogue")
     ] = None
@@ -309,9 +308,7 @@ class RunDocument(Document, frozen=True, kw_only=True):
             "interrupted or lacks its closing verdict"
         ),
     ] = None
-    notices: Annotated[list[str], doc("warnings, such as a field that the model refused")] = field(
-        default_factory=list
-    )
+    notices: Annotated[list[str], doc("warnings, such as a field that the model refused")] = []
     error: Annotated[
         ErrorEntry | None, doc("what ended the run early, or which gate it failed")
     ] = None
@@ -421,11 +418,5 @@ def _error_entry(result: EndedRun) -> ErrorEntry | None:
     """What ended the run early, or which gates a completed run failed."""
     if result.error is not None:
         return ErrorEntry.of(result.error)
-    if result.status == "completed" and result.shortfalls:
-        return ErrorEntry(
-            code="gate",
-            message=" ".join(result.shortfalls),
-            hint="The run itself is complete; its scores fall short of what was asked for.",
-            retryable=False,
-        )
-    return None
+    hint = "The run itself is complete; its scores fall short of what was asked for."
+    return ErrorEntry.of_gates(result.shortfalls if result.status == "completed" else (), hint)

@@ -10,11 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from socratic_bench.catalogue.price_file import PriceFile
-from socratic_bench.documents.calibration import (
-    CalibrationDocument,
-    Label,
-    LabellingDocument,
-)
+from socratic_bench.documents.calibration import CalibrationDocument, Label, LabellingDocument
 from socratic_bench.documents.comparison import ComparisonDocument, JudgingsDocument, JudgingsDryRun
 from socratic_bench.documents.doctor import (
     DoctorDocument,

@@ -7,16 +7,15 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from socratic_bench.documents.document import (
-    SCHEMA_VERSION,
     Amount,
     BenchmarkName,
     Count,
+    Document,
     ErrorEntry,
     RunId,
     Seed,
     Share,
     Timestamp,
-    Version,
 )
 from socratic_bench.documents.run import Timestamps
 from socratic_bench.documents.turn import Agreement
@@ -347,11 +346,10 @@ class SpendingFile(Struct, frozen=True, kw_only=True, tag_field="kind", tag="swe
     ] = 0.0
 
 
-class SweepFile(Struct, frozen=True, kw_only=True):
+class SweepFile(Document, frozen=True, kw_only=True):
     """The beginning of a sweep (sweeps/{sweep_id}/sweep.json)."""
 
     kind: Literal["sweep_begun"] = "sweep_begun"
-    schema_version: Version = SCHEMA_VERSION
     sweep_id: SweepId
     benchmark: BenchmarkName
     identity: Annotated[
@@ -431,11 +429,10 @@ class SweepPlace(Struct, frozen=True, kw_only=True):
     runs: Annotated[str, doc("folder or prefix of the runs, one for each run id")]
 
 
-class SweepDocument(Struct, frozen=True, kw_only=True):
+class SweepDocument(Document, frozen=True, kw_only=True):
     """The document of a sweep."""
 
     kind: Literal["sweep"] = "sweep"
-    schema_version: Version = SCHEMA_VERSION
     sweep_id: Annotated[SweepId | None, doc("null if the sweep never started")] = None
     status: Annotated[RunStatus, doc("completed: no run is missing and none has failed")]
     benchmark: BenchmarkName
@@ -452,8 +449,7 @@ class SweepDocument(Struct, frozen=True, kw_only=True):
     n_failed: Annotated[Count, doc("failed runs")] = 0
     n_missing: Annotated[Count, doc("runs that have not ended")] = 0
     groups: Annotated[
-        dict[str, list[Group]],
-        doc("by axis: the runs of each value, best first, unknown last"),
+        dict[str, list[Group]], doc("by axis: the runs of each value, best first, unknown last")
     ] = {}
     differences: Annotated[
         list[PairedDifference],

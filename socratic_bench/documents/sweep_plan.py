@@ -94,9 +94,8 @@ def key_name(word: str) -> str:
 
 
 def plan_keys(kinds: Sequence[Kind], benchmark: str = "") -> Mapping[str, PlanKey]:
-    """The keys of a plan by name, without the models, for the settings of these classes.
-
-    With a `benchmark`, settings of other benchmarks are left out.
+    """The keys of a plan by name, without the models, for the settings of these classes. With a
+    `benchmark`, settings of other benchmarks are left out.
     """
     settings = [
         setting
@@ -104,14 +103,13 @@ def plan_keys(kinds: Sequence[Kind], benchmark: str = "") -> Mapping[str, PlanKe
         for name, setting in table(kind).items()
         if name not in settings_of_other_benchmarks(kind, benchmark)
     ]
-    keys = [*_axes(settings), *(key for setting in settings for key in _keys(setting))]
+    axes = [
+        PlanKey(flag=setting.setting.axis, setting=setting, is_axis=True)
+        for setting in settings
+        if setting.setting.axis
+    ]
+    keys = [*axes, *(key for setting in settings for key in _keys(setting))]
     return {key.name: key for key in keys if key.name != MODELS}
-
-
-def _axes(settings: Sequence[SettingField]) -> Iterator[PlanKey]:
-    for setting in settings:
-        if setting.setting.axis:
-            yield PlanKey(flag=setting.setting.axis, setting=setting, is_axis=True)
 
 
 def _keys(setting: SettingField) -> Iterator[PlanKey]:
@@ -137,7 +135,11 @@ def plan_type(kinds: tuple[Kind, ...], benchmark: str) -> type[Struct]:
         ("schema_version", Annotated[Literal[1], doc("version of the plan format")], 1),
         *((name, _type(key) | UnsetType, UNSET) for name, key in sorted(keys.items())),
     ]
-    hyphened = [(f"{n}_", _as_flag(key), UNSET) for n, key in sorted(keys.items()) if "_" in n]
+    hyphened = [
+        (f"{n}_", Annotated[_type(key), doc(f"the same as {n}")] | UnsetType, UNSET)
+        for n, key in sorted(keys.items())
+        if "_" in n
+    ]
     return defstruct(
         "SweepPlan",
         [*fields, (MODELS, models), (ENDPOINTS, endpoints, UNSET), *hyphened],
@@ -156,10 +158,6 @@ def _type(key: PlanKey) -> Any:  # noqa: ANN401 -- a type, or a form of types
     kind = str | PerMinute if key.takes_numbers else kind
     kind = kind | list[kind] if key.is_many else kind
     return Annotated[kind, doc(_description(key))]
-
-
-def _as_flag(key: PlanKey) -> Any:  # noqa: ANN401
-    return Annotated[_type(key), doc(f"the same as {key.name}")] | UnsetType
 
 
 def _description(key: PlanKey) -> str:

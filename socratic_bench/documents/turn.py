@@ -18,7 +18,7 @@ from socratic_bench.documents.document import (
     part,
     to_places,
 )
-from socratic_bench.documents.ended_run import EndedRun
+from socratic_bench.documents.judge import EndedRun
 from socratic_bench.documents.usage import CallLatency, Tokens, sum_usage
 from socratic_bench.ports.parts import Part, Parts
 from socratic_bench.statistics import agreement
@@ -56,9 +56,7 @@ class SampleEntry(Struct, frozen=True, kw_only=True):
 
     model: Model
     overall_score: Annotated[Amount | None, doc("sum of the dimensions; null: no verdict")] = None
-    scores: Annotated[dict[str, float | None], doc("by dimension; empty: no verdict")] = field(
-        default_factory=dict
-    )
+    scores: Annotated[dict[str, float | None], doc("by dimension; empty: no verdict")] = {}
     rationale: Annotated[dict[str, str | None] | None, doc("the juror's reason for each score")] = (
         None
     )
@@ -90,7 +88,7 @@ class JurorEntry(SampleEntry, frozen=True, kw_only=True):
     spread: Spread = None
     samples: Annotated[
         list[SampleEntry], doc("each of its verdicts; empty if it was asked for one")
-    ] = field(default_factory=list)
+    ] = []
 
     @classmethod
     def of_vote(cls, vote: Vote) -> JurorEntry:
@@ -199,8 +197,7 @@ def _with_sum(scores: Mapping[str, float] | None) -> Mapping[str, float]:
 Index = Annotated[Count, doc("index of the turn, from 0")]
 Sum = Annotated[Amount | None, doc("sum of the dimensions; null if unjudged")]
 Scores = Annotated[
-    dict[str, float | None],
-    doc("score of each dimension of the rubric; null if unjudged"),
+    dict[str, float | None], doc("score of each dimension of the rubric; null if unjudged")
 ]
 Events = Annotated[
     dict[str, str] | None,
@@ -270,7 +267,7 @@ class Votes(Struct, frozen=True, kw_only=True):
     scores: Annotated[
         dict[str, dict[str, float] | None],
         doc("by juror, its score of each dimension; null if it gave no verdict"),
-    ] = field(default_factory=dict)
+    ] = {}
     between_jurors: Spread
     within_jurors: Annotated[dict[str, Spread], doc("by juror, the spread of its samples")]
 
@@ -283,7 +280,7 @@ class TurnEntry(Struct, frozen=True, kw_only=True):
     votes: Annotated[
         Votes | None, doc("the jury's votes; null with one verdict of one judge, or if unjudged")
     ] = None
-    scores: Scores = field(default_factory=dict)
+    scores: Scores = {}
     flat: Annotated[Part, part("scores")] = field(name="*scores", default_factory=Part)
     events: Events = None
     quotes: Quotes = None
@@ -326,7 +323,7 @@ class TurnEntry(Struct, frozen=True, kw_only=True):
             reply=turn.reply.message.text,
             question=turn.reply.message.text,
             heuristics=dict(turn.measures),
-            unjudged_reason=unjudged_reason(result, turn),
+            unjudged_reason=result.unjudged_reason(turn),
             benchmark_keys=parts.turn.of(turn),
             injection_suspected=turn.injection_suspected,
             replayed=turn.replayed,
@@ -340,22 +337,11 @@ class TurnEntry(Struct, frozen=True, kw_only=True):
         )
 
 
-def unjudged_reason(result: EndedRun, turn: Turn) -> str | None:
-    """Why a turn has no scores; `None` if it has, or if no judge was asked."""
-    if turn.replayed:
-        return "replayed" if result.is_judged else None
-    if isinstance(turn.outcome, Unscored):
-        return turn.outcome.reason
-    if result.rubric_of(turn) is None:
-        return None
-    return "run_ended" if turn.outcome is None and result.is_judged else None
-
-
 def scores_of(turn: Turn, rubric: Rubric | None) -> dict[str, float | None]:
     """The score of each dimension of the rubric; empty without a rubric."""
     scores = turn.verdict.scores if turn.verdict else {}
-    names = [dimension.name for dimension in rubric.dimensions] if rubric else []
-    by_name = {name: scores.get(name) for name in dict.fromkeys([*names, *scores])}
+    names = dict.fromkeys([*(rubric.names if rubric else ()), *scores])
+    by_name = {name: scores.get(name) for name in names}
     return {name: None if score is None else round_score(score) for name, score in by_name.items()}
 
 
@@ -368,14 +354,15 @@ def votes_of(turn: Turn) -> Votes | None:
     return Votes(
         n_jurors=len(votes),
         n_votes=len(verdicts),
-        scores={vote.judge_model: _scores_of_vote(vote) for vote in votes},
+        scores={
+            vote.judge_model: round_scores(vote.outcome.scores)
+            if isinstance(vote.outcome, Verdict)
+            else None
+            for vote in votes
+        },
         between_jurors=round_scores(deviations(verdicts)),
         within_jurors={vote.judge_model: round_scores(vote.spread) for vote in votes},
     )
-
-
-def _scores_of_vote(vote: Vote) -> dict[str, float] | None:
-    return round_scores(vote.outcome.scores) if isinstance(vote.outcome, Verdict) else None
 
 
 def tokens_of(calls: Sequence[Completion]) -> Tokens | None:

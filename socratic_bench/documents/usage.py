@@ -89,8 +89,7 @@ class ActorUsage(CallUsage, frozen=True, kw_only=True):
     """Tokens, calls and requests of a role, or of all roles."""
 
     attempts: Annotated[
-        Count,
-        doc("requests sent, also for calls that failed or were cancelled when the run ended"),
+        Count, doc("requests sent, also for calls that failed or were cancelled when the run ended")
     ] = 0
 
     @classmethod
@@ -240,8 +239,7 @@ class ActorLatency(Struct, frozen=True, kw_only=True):
     output_tokens_per_s: Annotated[Percentiles | None, doc("output tokens divided by latency_ms")]
     waits_ms: Annotated[Waits, doc("milliseconds waited, summed over calls")]
     unanswered_maybe_billed: Annotated[
-        Count,
-        doc("failed requests that may be billed; their tokens are not counted"),
+        Count, doc("failed requests that may be billed; their tokens are not counted")
     ]
 
     @classmethod
@@ -295,8 +293,7 @@ class ModelThroughput(Struct, frozen=True, kw_only=True):
     ]
     requests: Annotated[Count, doc("requests sent")]
     tokens: Annotated[
-        Count,
-        doc("tokens of all requests; an upper bound for requests that were not counted"),
+        Count, doc("tokens of all requests; an upper bound for requests that were not counted")
     ]
     throttled: Annotated[Count, doc("requests that were throttled")]
     waited_s: Annotated[

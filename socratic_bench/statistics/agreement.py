@@ -1,10 +1,10 @@
 """How far several raters agree on the same units: chance-corrected, and in points of the scale."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import combinations
 from math import fsum, sqrt
-from statistics import fmean
+from statistics import correlation, fmean
 
 Ratings = Sequence[Sequence[float | None]]  # by rater, then by unit; `None` where one gave none
 NO_ALPHA = (
@@ -41,9 +41,7 @@ def ordinal_alpha(ratings: Ratings) -> float | None:
 
 
 def absolute_error(ratings: Ratings) -> float | None:
-    """The mean distance of two raters on a unit, each pair of raters that rated it counting alike;
-    `None` where no two have rated one.
-    """
+    """The mean distance over all pairs of raters of each unit; `None` where no two rated one."""
     pairs = [
         abs(first - second)
         for unit in zip(*ratings, strict=True)
@@ -57,20 +55,20 @@ Strengths = Sequence[tuple[float, bool]]  # of the judge's yes, and whether peop
 
 
 def mean_absolute_error(pairs: Pairs) -> float | None:
-    return fsum(abs(first - second) for first, second in pairs) / len(pairs) if pairs else None
+    return fmean(abs(first - second) for first, second in pairs) if pairs else None
 
 
 def bias(pairs: Pairs) -> float | None:
     """The mean of the first less the second."""
-    return fsum(first - second for first, second in pairs) / len(pairs) if pairs else None
+    return fmean(first - second for first, second in pairs) if pairs else None
 
 
 def deviation(pairs: Pairs) -> float | None:
     """The standard deviation of the first less the second; `None` for fewer than two."""
-    if len(pairs) < 2:  # noqa: PLR2004 -- a deviation is of two or more
-        return None
     errors = [first - second for first, second in pairs]
-    middle = fsum(errors) / len(errors)
+    if len(errors) < 2:  # noqa: PLR2004 -- a deviation is of two or more
+        return None
+    middle = fmean(errors)
     return sqrt(fsum((error - middle) ** 2 for error in errors) / (len(errors) - 1))
 
 
@@ -81,17 +79,12 @@ def weighted_kappa(pairs: Pairs) -> float | None:
     """
     if not pairs:
         return None
-    n = len(pairs)
-    first, second = [value for value, _ in pairs], [other_value for _, other_value in pairs]
-    means = fsum(first) / n, fsum(second) / n
-    by_chance = (
-        fsum((value - means[0]) ** 2 for value in first) / n
-        + fsum((value - means[1]) ** 2 for value in second) / n
-        + (means[0] - means[1]) ** 2
-    )
+    middles = [fmean(pair[side] for pair in pairs) for side in (0, 1)]
+    spreads = [fmean((pair[side] - middles[side]) ** 2 for pair in pairs) for side in (0, 1)]
+    by_chance = sum(spreads) + (middles[0] - middles[1]) ** 2
     if not by_chance:
         return None
-    return 1 - fsum((value - other_value) ** 2 for value, other_value in pairs) / n / by_chance
+    return 1 - fmean((value - other) ** 2 for value, other in pairs) / by_chance
 
 
 def ranks(values: Sequence[float]) -> list[float]:
@@ -111,29 +104,17 @@ def ranks(values: Sequence[float]) -> list[float]:
 
 def spearman(pairs: Pairs) -> float | None:
     """The correlation of ranks; `None` where one of both never varies."""
-    if not pairs:
-        return None
-    first = ranks([value for value, _ in pairs])
-    second = ranks([other_value for _, other_value in pairs])
-    middle = (len(pairs) + 1) / 2
-    over = fsum((a - middle) * (b - middle) for a, b in zip(first, second, strict=True))
-    under = fsum((a - middle) ** 2 for a in first) * fsum((b - middle) ** 2 for b in second)
-    return over / sqrt(under) if under else None
+    first, second = (ranks([pair[side] for pair in pairs]) for side in (0, 1))
+    is_varied = len({*first}) > 1 and len({*second}) > 1
+    return correlation(first, second) if is_varied else None
 
 
 def macro_f1(pairs: Pairs) -> float | None:
     """The mean, over all values that occur, of F1 with which the first finds the second's."""
     classes = {value for pair in pairs for value in pair}
-    if not classes:
-        return None
-    scores = []
-    for value in classes:
-        n_shared = sum(first == second == value for first, second in pairs)
-        n_given = sum(first == value for first, _ in pairs) + sum(
-            second == value for _, second in pairs
-        )
-        scores.append(2 * n_shared / n_given)
-    return fsum(scores) / len(scores)
+    n_given = Counter(value for pair in pairs for value in pair)
+    n_shared = Counter(first for first, second in pairs if first == second)
+    return fmean(2 * n_shared[value] / n_given[value] for value in classes) if classes else None
 
 
 def auc(quantities: Strengths) -> float | None:

@@ -6,7 +6,7 @@ the jackknife for any other figure; values that lie in two groups.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from math import ceil, cos, fsum, inf, isnan, pi, sin, sqrt, tan
@@ -73,9 +73,7 @@ def _expanded(freedom: int) -> float:
 @lru_cache(maxsize=4096)
 def t_centre(share: float, freedom: int, alpha: float = 1 - LEVEL) -> float:
     """The centre of the noncentral distribution of which this share lies within the point that
-    `alpha` is beyond, to both sides.
-
-    Raises `ImportError` without scipy.
+    `alpha` is beyond, to both sides. Raises `ImportError` without scipy.
     """
     from scipy.special import nctdtr, nctdtrinc, stdtrit  # type: ignore[import-untyped]
 
@@ -98,6 +96,7 @@ def t_share(t: float, freedom: int) -> float:
     return float(stdtr(freedom, t))
 
 
+Value = TypeVar("Value")
 Clusters = Sequence[Sequence[float]]
 FEWEST = 2
 # Below this an error is that of floating point alone.
@@ -105,9 +104,7 @@ NO_ERROR = 1e-9
 
 
 class Clustered(Struct, frozen=True, kw_only=True):
-    """The mean of `n` values in `n_clusters` clusters, and its standard error: `None` for a single
-    cluster, which says nothing of others.
-    """
+    """The mean of clustered values; a single cluster says nothing of others: no `error`."""
 
     mean: float
     n: int
@@ -128,7 +125,7 @@ def clustered(clusters: Clusters) -> Clustered:
     times K / (K - 1) for K clusters. Of clusters of one size it is that of the mean of their means.
     """
     n, n_clusters = sum(map(len, clusters)), len(clusters)
-    middle = fsum(value for values in clusters for value in values) / n
+    middle = fsum(flatten(clusters)) / n
     error = None
     if n_clusters >= FEWEST:
         squares = fsum(fsum(value - middle for value in values) ** 2 for values in clusters)
@@ -145,16 +142,21 @@ def parts(clusters: Sequence[Clusters]) -> Parts | None:
     between is the variance of the clusters' means less what repeats add to it, at least 0. `None`
     without two clusters, or without a kind that was repeated.
     """
-    kinds = [kind for cluster in clusters for kind in cluster]
+    kinds = flatten(clusters)
     freedom = sum(len(kind) - 1 for kind in kinds)
     if len(clusters) < FEWEST or not freedom:
         return None
     within = fsum(_squares(kind) for kind in kinds) / freedom
-    flat = [[value for kind in cluster for value in kind] for cluster in clusters]
+    flat = [*map(flatten, clusters)]
     means = [fsum(values) / len(values) for values in flat]
     of_means = _squares(means) / (len(means) - 1)
     added = within * fsum(1 / len(values) for values in flat) / len(flat)
     return Parts(max(0.0, of_means - added), within)
+
+
+def flatten(lists: Iterable[Sequence[Value]]) -> list[Value]:
+    """The values of all lists, in order."""
+    return [value for values in lists for value in values]
 
 
 def _squares(values: Sequence[float]) -> float:
@@ -234,7 +236,6 @@ def _width(mean: Clustered, n_clusters: int, interval: Make) -> float:
     return limits.high - limits.low if limits else 0.0
 
 
-Value = TypeVar("Value")
 # More are put together, so that time grows with the number of values alone.
 MOST_LEFT_OUT = 200
 
@@ -259,32 +260,17 @@ def jackknifed(
     521): (K - 1) / K times the squared differences of the figures without each of K clusters from
     their mean.
     """
-    values = [value for cluster in clusters for value in cluster]
-    whole = figure(values)
-    groups = _grouped(clusters)
-    k = len(groups)
+    whole = figure(flatten(clusters))
+    k = min(len(clusters), MOST_LEFT_OUT)
+    groups = [flatten(clusters[n::k]) for n in range(k)]
     error = None
     if k >= FEWEST and whole is not None:
-        without = [figure(_without(groups, n)) for n in range(k)]
-        values_without = [value_without for value_without in without if value_without is not None]
+        without = [figure(flatten([*groups[:n], *groups[n + 1 :]])) for n in range(k)]
+        values_without = [value for value in without if value is not None]
         if len(values_without) == k:
-            middle = fsum(values_without) / k
-            error = sqrt(
-                (k - 1)
-                / k
-                * fsum((value_without - middle) ** 2 for value_without in values_without)
-            )
+            error = sqrt((k - 1) / k * _squares(values_without))
             error = 0.0 if error < NO_ERROR else error
     return Jackknifed(value=whole, error=error, n_clusters=k)
-
-
-def _grouped(clusters: Sequence[Sequence[Value]]) -> list[list[Value]]:
-    k = min(len(clusters), MOST_LEFT_OUT)
-    return [[value for cluster in clusters[n::k] for value in cluster] for n in range(k)]
-
-
-def _without(groups: Sequence[Sequence[Value]], left_out: int) -> list[Value]:
-    return [value for n, group in enumerate(groups) if n != left_out for value in group]
 
 
 # Below so many clusters nothing can be told of a shape.

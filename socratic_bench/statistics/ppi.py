@@ -89,12 +89,7 @@ def correct(*samples: Sample) -> Estimate:
     """
     label, fixed, n = _contrast([_label_mean(sample.labelled) for sample in samples])
     over_all, of_all, _ = _contrast([_judge_mean(sample.judged) for sample in samples])
-    over_labelled, of_labelled, _ = _contrast(
-        [
-            _judge_mean([Judged(turn.cluster, turn.judge, turn.weight) for turn in sample.labelled])
-            for sample in samples
-        ]
-    )
+    over_labelled, of_labelled, _ = _contrast([_judge_mean(sample.labelled) for sample in samples])
     moved = _sum((1, of_all), (-1, of_labelled))
     sums = _Sums.of(fixed, moved)
     tuning = sums.shrunken_tuning(n - 1)
@@ -133,9 +128,7 @@ class _Sums(Struct, frozen=True):
         return _Sums(self.fixed - fixed**2, self.moved - moved**2, self.products - fixed * moved)
 
     def shrunken_tuning(self, freedom: int) -> float:
-        """The lambda of the least error, times 1 - 1 / t² with the t of its own test, within 0
-        and 1.
-        """
+        """The lambda of least error times 1 - 1 / t², with its own test's t, within 0 and 1."""
         explained = self.products**2 / self.moved if self.moved > 0 else 0.0
         if self.products >= 0 or explained <= 0 or freedom < 1:
             return 0.0
@@ -146,7 +139,7 @@ class _Sums(Struct, frozen=True):
 Mean = tuple[float, Influences]
 
 
-def _judge_mean(judged: Sequence[Judged]) -> Mean:
+def _judge_mean(judged: Sequence[Judged | Labelled]) -> Mean:
     return _mean((turn.cluster, turn.judge, turn.weight) for turn in judged)
 
 

@@ -102,10 +102,9 @@ def errors(clusters: Sequence[Sequence[Time]]) -> tuple[float, ...]:
 def band(step: Step, error: float, n_clusters: int) -> Interval | None:
     """95 % limits of a step on the scale log(-log share), on which they stay between 0 and 1
     (Kalbfleisch and Prentice 2002, The Statistical Analysis of Failure Time Data, section 1.4),
-    with Student's t in place of the normal point. `None` where there are none: of fewer
-    than six clusters, where the curve has come to 0, and where clusters do not differ.
-
-    Raises `ImportError` without scipy.
+    with Student's t in place of the normal point. `None` where there are none: of fewer than six
+    clusters, where the curve has come to 0, and where clusters do not differ. Raises `ImportError`
+    without scipy.
     """
     if n_clusters < FEWEST_OF_TIMES or not 0 < step.share < 1 or error < NO_ERROR:
         return None
@@ -152,45 +151,39 @@ UNKNOWN = Limits(None, None)
 NO_LIMITS = SurvivalLimits(UNKNOWN, UNKNOWN)
 
 
-def survival_limits(
-    clusters: TimeClusters, horizon: float, n_draws: int = N_DRAWS
-) -> SurvivalLimits:
+def survival_limits(clusters: TimeClusters, horizon: float) -> SurvivalLimits:
     """Percentiles of the median and of the restricted mean over draws of whole clusters, with
     replacement: of one cluster less than there are, since draws of all would vary too little (Rao
     and Wu 1988, Journal of the American Statistical Association 83: 231). They are taken as far out
     as Student's point is on the normal distribution, since those of few clusters are too narrow
     (Hesterberg 2015, The American Statistician 69: 371, section 5.3). A draw in which half is not
     reached has a median beyond all times. `None` where `limits_reason` says why. The same times
-    have the same limits.
-
-    Raises `ImportError` without numpy.
+    have the same limits. Raises `ImportError` without numpy.
     """
     if limits_reason(clusters):
         return NO_LIMITS
-    medians, means = _figures(clusters, horizon, n_draws)
-    rank = _rank(len(clusters), n_draws)
+    medians, means = _figures(clusters, horizon)
+    rank = _rank(len(clusters))
     return SurvivalLimits(_limits(medians, medians, rank), _limits(means, means, rank))
 
 
 def survival_difference_limits(
-    first: TimeClusters, second: TimeClusters, horizon: float, n_draws: int = N_DRAWS
+    first: TimeClusters, second: TimeClusters, horizon: float
 ) -> SurvivalLimits:
     """The same of the first's figures less the second's, whose clusters are the same ones, in the
     same order, and are drawn together. A draw in which neither median is reached may have had any
-    difference. `None` where either has no limits of its own.
-
-    Raises `ImportError` without numpy.
+    difference. `None` where either has no limits of its own. Raises `ImportError` without numpy.
     """
     import numpy as np
 
     if limits_reason(first) or limits_reason(second):
         return NO_LIMITS
-    figures = (_figures(clusters, horizon, n_draws) for clusters in (first, second))
+    figures = (_figures(clusters, horizon) for clusters in (first, second))
     (medians, means), (other_medians, other_means) = figures
     with np.errstate(invalid="ignore"):
         apart = medians - other_medians
     lows, highs = (np.where(np.isnan(apart), any_, apart) for any_ in (-inf, inf))
-    means, rank = means - other_means, _rank(len(first), n_draws)
+    means, rank = means - other_means, _rank(len(first))
     return SurvivalLimits(_limits(lows, highs, rank), _limits(means, means, rank))
 
 
@@ -202,7 +195,7 @@ def limits_reason(clusters: TimeClusters) -> Literal["too_few_scenarios", "no_ev
     return None if is_seen else "no_event"
 
 
-def _figures(clusters: TimeClusters, horizon: float, n_draws: int) -> tuple["Array", "Array"]:
+def _figures(clusters: TimeClusters, horizon: float) -> tuple["Array", "Array"]:
     """Medians and restricted means, draw by draw."""
     import numpy as np
 
@@ -211,7 +204,7 @@ def _figures(clusters: TimeClusters, horizon: float, n_draws: int) -> tuple["Arr
         [[sum(t.at == at and t.is_event for t in ts) for at in grid] for ts in clusters]
     )
     at_risk = np.array([[sum(t.at >= at for t in ts) for at in grid] for ts in clusters])
-    counts = draws(len(clusters), len(clusters) - 1, n_draws)
+    counts = draws(len(clusters), len(clusters) - 1)
     shares = np.cumprod(1 - counts @ events / np.maximum(counts @ at_risk, 1), axis=1)
     is_reached = shares <= HALF + ROUNDING
     medians = np.where(is_reached.any(axis=1), grid[is_reached.argmax(axis=1)], inf)
@@ -228,22 +221,22 @@ def in_fixed_order(clusters: Sequence[Sequence[Value]]) -> list[Sequence[Value]]
 
 
 @lru_cache(maxsize=64)
-def draws(n_clusters: int, n_drawn: int, n_draws: int) -> "Array":
+def draws(n_clusters: int, n_drawn: int) -> "Array":
     """How often each cluster is in each draw of so many, with replacement."""
     import numpy as np
 
     dice = Random(SEED)
-    chosen = np.array(dice.choices(range(n_clusters), k=n_drawn * n_draws))
-    rows = np.repeat(np.arange(n_draws), n_drawn)
-    counts = np.zeros((n_draws, n_clusters))
+    chosen = np.array(dice.choices(range(n_clusters), k=n_drawn * N_DRAWS))
+    rows = np.repeat(np.arange(N_DRAWS), n_drawn)
+    counts = np.zeros((N_DRAWS, n_clusters))
     np.add.at(counts, (rows, chosen), 1)
     return counts
 
 
-def _rank(n_clusters: int, n_draws: int) -> int:
+def _rank(n_clusters: int) -> int:
     """Which value from each end is a limit, counted from 1."""
     beyond = NormalDist().cdf(-t_point(n_clusters - 1))
-    return max(1, round((n_draws + 1) * beyond))
+    return max(1, round((N_DRAWS + 1) * beyond))
 
 
 def _limits(lows: "Array", highs: "Array", rank: int) -> Limits:

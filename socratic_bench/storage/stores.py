@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from socratic_bench.storage.s3 import S3Store
 
 
+Region = Callable[[], str]  # that of buckets, looked up once it is needed
+
+
 def open_folder(
     config: CoreConfig, notice: Callable[[str], None] | None = None
 ) -> FolderStore | None:
@@ -168,7 +171,7 @@ class ListedBucket:
         return self._bucket.location(key)
 
 
-def store_at(root: str, region: Callable[[], str]) -> ListedStore:
+def store_at(root: str, region: Region) -> ListedStore:
     """The store at a folder or s3://BUCKET/PREFIX; `region` gives the region of buckets. Raises
     `UsageError` for a bucket that does not exist.
     """

@@ -1,7 +1,7 @@
 """Compares stored runs: reads them, finds every mistake, and makes the document."""
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,9 +16,10 @@ from socratic_bench.documents.comparison import (
     TurnScore,
 )
 from socratic_bench.documents.document import FIGURE_PLACES, ErrorEntry
-from socratic_bench.errors import Mistakes, Problem, UsageError, Words
+from socratic_bench.errors import Mistakes, Naming, Problem, UsageError, Words
 from socratic_bench.ports.benchmark import Benchmark, MetricInfo
 from socratic_bench.statistics.intervals import clustered, is_available
+from socratic_bench.storage.stores import Region
 from socratic_bench.studies.calibrate.corrections import (
     CorrectionRequest,
     correct_figures,
@@ -43,7 +44,6 @@ from socratic_bench.studies.gates import (
     MaxDrop,
     bound_problems,
     drop_gates,
-    drop_gates_of_failed,
     figure_gates,
     metrics_of_many,
     missed_drops,
@@ -99,9 +99,9 @@ class ComparisonRequest(Struct, frozen=True, kw_only=True):
 
 def compare(
     request: ComparisonRequest,
-    region: Callable[[], str],
+    region: Region,
     misused: Sequence[UsageError] = (),
-    call: Callable[[str], str] = str,
+    call: Naming = str,
 ) -> ComparisonDocument:
     """Compare runs; notices call settings by `call`, and `region` is that of buckets.
 
@@ -209,7 +209,7 @@ class _Comparison(Struct, frozen=True, kw_only=True):
         return [by_name[name] for name in _metric_names(self.request, self.benchmark)]
 
 
-def _document(comparison: _Comparison, call: Callable[[str], str] = str) -> ComparisonDocument:
+def _document(comparison: _Comparison, call: Naming = str) -> ComparisonDocument:
     """The document; its notices call settings by `call`."""
     request, benchmark = comparison.request, comparison.benchmark
     runs = {group.name: group.runs for group in comparison.groups}
@@ -246,10 +246,7 @@ def _document(comparison: _Comparison, call: Callable[[str], str] = str) -> Comp
     )
     failed = [*_failed_contenders(comparison)]
     failed_rivals = [contender for contender in failed if contender.source != request.baseline]
-    drops = [
-        *drop_gates(request.drops, pairs, comparison.metrics),
-        *drop_gates_of_failed(request.drops, failed_rivals),
-    ]
+    drops = [*drop_gates(request.drops, pairs, failed_rivals, comparison.metrics)]
     rivals = [contenders[group.name] for group in groups if not group.is_baseline]
     # A baseline has no bounds; a model without a complete run misses all of them.
     figure_bounds = [
@@ -289,21 +286,12 @@ def _document(comparison: _Comparison, call: Callable[[str], str] = str) -> Comp
                 )
             ),
         ],
-        error=ErrorEntry(
-            code="gate",
-            message=" ".join(missed),
-            hint="The comparison itself is complete.",
-            retryable=False,
-        )
-        if missed
-        else None,
+        error=ErrorEntry.of_gates(missed, "The comparison itself is complete."),
     )
 
 
 def _contender(
-    group: Group,
-    comparison: _Comparison,
-    survival: Mapping[str, Mapping[str, ComparedSurvival]],
+    group: Group, comparison: _Comparison, survival: Mapping[str, Mapping[str, ComparedSurvival]]
 ) -> Contender:
     design, sources = comparison.design, [*dict.fromkeys(run.source for run in group.runs)]
     return Contender(
@@ -389,7 +377,7 @@ def _failed_contenders(comparison: _Comparison) -> Iterator[FailedContender]:
 
 
 def _notices_on_pairs(
-    pairs: Sequence[ComparedPair], comparison: _Comparison, call: Callable[[str], str]
+    pairs: Sequence[ComparedPair], comparison: _Comparison, call: Naming
 ) -> Iterator[str]:
     differences = [difference for pair in pairs for difference in pair.differences.values()]
     if not comparison.design.has_limits:

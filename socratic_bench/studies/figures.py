@@ -39,6 +39,7 @@ from socratic_bench.statistics.intervals import (
     Clusters,
     Interval,
     clustered,
+    flatten,
     mixture,
     parts,
     runs_to_halve,
@@ -117,9 +118,8 @@ def values_of(run: RunFigures, metric: str, cluster: Hashable) -> Mapping[Hashab
 
 
 def mean_of(runs: Sequence[RunFigures], metric: MetricInfo, design: Design) -> Mean:
-    """A metric over the runs in which it is known, with its interval and its variance.
-
-    Values of items say nothing about further runs, nor about groups of runs.
+    """A metric over the runs in which it is known, with its interval and its variance. Values of
+    items say nothing about further runs, nor about groups of runs.
     """
     split: dict[Hashable, dict[tuple[Hashable, Hashable], list[float]]] = {}
     for run in runs:
@@ -165,9 +165,7 @@ def interval_of(
 
 
 def _variance(runs: Sequence[RunFigures], metric: str, split: Split) -> Variance | None:
-    """The components of the variance. Repeats differ by the judge, too: its part is subtracted from
-    theirs if every run has it.
-    """
+    """Its components. Repeats differ by the judge, whose part is subtracted if all runs have it."""
     components = parts([[*by_kind.values()] for by_kind in split.values()])
     if components is None:
         return None
@@ -393,11 +391,6 @@ def cost_total(costs_usd: Iterable[float | None]) -> float | None:
     return None if None in costs else round(sum(cost or 0.0 for cost in costs), USD_PLACES)
 
 
-def flatten(lists: Iterable[Sequence[Any]]) -> list[Any]:
-    """The values of all lists, in order."""
-    return [value for values in lists for value in values]
-
-
 def _times_by_cluster(runs: Iterable[RunFigures], metric: str, design: Design) -> TimeClusters:
     """The known times until an event, by cluster; empty if no run has one."""
     clusters: dict[Hashable, list[Time]] = {}
@@ -434,9 +427,7 @@ def _common_horizon(groups: Sequence[TimeClusters]) -> float:
 
 
 def survival_of(clusters: TimeClusters, horizon: float, design: Design) -> Survival:
-    """The median and the restricted mean of the curve over all times; limits raise `ImportError`
-    without numpy.
-    """
+    """The curve's median and restricted mean; their limits raise `ImportError` without numpy."""
     times: list[Time] = flatten(clusters)
     steps = curve(times)
     reason = _limits_reason(design, clusters)

@@ -129,7 +129,8 @@ class Feasibility(Struct, kw_only=True):
             n = sum(n_parts.get(name, 1) for n_parts in self.n_parts.values())
             if (metric := metrics.get(name)) is None:
                 yield unknown_metric(bound.gate, name, metrics)
-            elif problem := gate_problem(
+                continue
+            if problem := gate_problem(
                 bound.gate,
                 metric,
                 is_judged=self.is_judged,
@@ -137,20 +138,14 @@ class Feasibility(Struct, kw_only=True):
                 n_parts=n,
             ):
                 yield problem
-            elif n < (least := self._least(bound, metric)):
-                yield bound.problem(f"{TOO_FEW} {self._hint(bound)}", least=least, n=n)
-
-    def _least(self, bound: FigureBound, metric: MetricInfo) -> int:
-        """The least number of samples that have the figure."""
-        if not bound.is_of_limit:
-            return 1
-        is_time = bound.figure != "mean" or metric.censored_by
-        return FEWEST_OF_TIMES if is_time else FEWEST
-
-    def _hint(self, bound: FigureBound) -> str:
-        if any(bound.metric in n_parts for n_parts in self.n_parts.values()):
-            return "Ask for more of them."
-        return f"Name more of them with {' or '.join(f'{{{name}}}' for name in self.axes)}."
+                continue
+            is_time = bound.figure != "mean" or metric.censored_by
+            least = FEWEST_OF_TIMES if is_time else FEWEST
+            if bound.is_of_limit and n < least:
+                hint = f"Name more of them with {' or '.join(f'{{{name}}}' for name in self.axes)}."
+                if any(name in n_parts for n_parts in self.n_parts.values()):
+                    hint = "Ask for more of them."
+                yield bound.problem(f"{TOO_FEW} {hint}", least=least, n=n)
 
 
 def figure_gates(
@@ -163,6 +158,9 @@ def figure_gates(
     for bound in bounds:
         mean, times = means.get(bound.metric), survival.get(bound.metric)
         value = _value(bound, mean, times)
+        # A median that was not reached is known to be over a bound up to the horizon.
+        is_median = bound.figure == "median" and not bound.is_of_limit
+        is_beyond = is_median and times is not None and times.horizon >= bound.gate.bound
         yield FigureGate(
             name=name,
             gate=bound.gate.metric,
@@ -170,15 +168,10 @@ def figure_gates(
             bound=bound.gate.bound,
             value=value,
             reason=_reason(bound, mean, times) if value is None else None,
-            passed=_is_beyond(bound, times) if value is None else bound.gate.passes(value),
+            passed=is_beyond and bound.gate.side == "under"
+            if value is None
+            else bound.gate.passes(value),
         )
-
-
-def _is_beyond(bound: FigureBound, times: Survival | None) -> bool:
-    """Whether a median that was not reached is known to be over a lower bound."""
-    if times is None or bound.figure != "median" or bound.is_of_limit:
-        return False
-    return bound.gate.side == "under" and times.horizon >= bound.gate.bound
 
 
 def _value(bound: FigureBound, mean: Mean | None, times: Survival | None) -> float | None:
@@ -247,39 +240,35 @@ class MaxDrop(Struct, frozen=True, kw_only=True):
 
 
 def drop_gates(
-    drops: Sequence[MaxDrop], pairs: Iterable[ComparedPair], metrics: Sequence[MetricInfo]
+    drops: Sequence[MaxDrop],
+    pairs: Sequence[ComparedPair],
+    failed: Sequence[FailedContender],
+    metrics: Sequence[MetricInfo],
 ) -> Iterator[DropGate]:
-    """Whether each pair keeps to each bound; the second of a pair is the baseline."""
+    """Whether each pair keeps to each bound; models without a complete run miss all of them."""
     higher_is_better = {metric.name: metric.higher_is_better for metric in metrics}
+
+    def gate(bound: MaxDrop, name: str, drop: float | None, reason: str | None) -> DropGate:
+        return DropGate(
+            name=name,
+            metric=bound.metric,
+            of="low" if bound.is_of_limit else "mean",
+            max_drop=bound.max_drop,
+            drop=drop,
+            reason=reason,
+            passed=drop is not None and drop <= bound.max_drop,
+        )
+
     for pair in pairs:
         for bound in drops:
             difference, times = pair.differences[bound.metric], pair.survival.get(bound.metric)
             # The plain difference of times ignores censoring.
             figure = times.restricted_mean if times else difference
             drop = _drop(bound, figure, higher_is_better=higher_is_better[bound.metric])
-            reason = _drop_reason(difference) if drop is None else None
-            yield _drop_gate(bound, pair.first, drop, reason)
-
-
-def drop_gates_of_failed(
-    drops: Sequence[MaxDrop], failed: Iterable[FailedContender]
-) -> Iterator[DropGate]:
-    """The missed gates of models without a complete run."""
+            yield gate(bound, pair.first, drop, _drop_reason(difference) if drop is None else None)
     for contender in failed:
         for bound in drops:
-            yield _drop_gate(bound, contender.model, None, "no complete run tells it")
-
-
-def _drop_gate(bound: MaxDrop, name: str, drop: float | None, reason: str | None) -> DropGate:
-    return DropGate(
-        name=name,
-        metric=bound.metric,
-        of="low" if bound.is_of_limit else "mean",
-        max_drop=bound.max_drop,
-        drop=drop,
-        reason=reason,
-        passed=drop is not None and drop <= bound.max_drop,
-    )
+            yield gate(bound, contender.model, None, "no complete run tells it")
 
 
 def _drop_reason(difference: Difference) -> str:
@@ -306,16 +295,14 @@ def _drop(
     return 0.0 - value if higher_is_better else value
 
 
-def missed_drops(gates: Iterable[DropGate]) -> list[str]:
+def missed_drops(gates: Iterable[DropGate]) -> Iterator[str]:
     """A sentence for each gate that was missed."""
-    return [_missed_drop(gate) for gate in gates if not gate.passed]
-
-
-def _missed_drop(gate: DropGate) -> str:
-    figure = f"{gate.metric}{LOW if gate.of == 'low' else ''} of {gate.name}"
-    if gate.drop is None:
-        return (
-            f"The drop of {figure} is null ({gate.reason}), so it does not keep to "
-            f"{gate.max_drop:g}."
-        )
-    return f"{figure} is {gate.drop:.4g} worse than the baseline, over {gate.max_drop:g}."
+    for gate in (gate for gate in gates if not gate.passed):
+        figure = f"{gate.metric}{LOW if gate.of == 'low' else ''} of {gate.name}"
+        if gate.drop is None:
+            yield (
+                f"The drop of {figure} is null ({gate.reason}), so it does not keep to "
+                f"{gate.max_drop:g}."
+            )
+        else:
+            yield f"{figure} is {gate.drop:.4g} worse than the baseline, over {gate.max_drop:g}."

@@ -39,37 +39,27 @@ class Pairing(Struct, frozen=True, kw_only=True):
 
 
 def design_of(runs: Sequence[RunRow], *, has_limits: bool) -> Design:
-    """Runs are clustered by sample if there are several samples, or by their opening if not.
-
-    The plans of sweeps say whether there are several, so that failed cells change no cluster.
+    """Runs are clustered by sample if there are several samples, or by their opening if not. The
+    plans of sweeps say whether there are several, so that failed cells change no cluster.
     """
-    if len({run.sample for run in runs}) > 1 or has_several_samples(_plan_of(runs)):
-        return Design(cluster=_sample, opening=_opening, kind=kind_of(runs), has_limits=has_limits)
-    return Design(cluster=_opening, opening=_opening, kind=kind_of(runs), has_limits=has_limits)
-
-
-def _sample(run: RunRow) -> Hashable:
-    return run.sample
-
-
-def _opening(run: RunRow) -> Hashable:
-    return run.prompt
-
-
-def _plan_of(runs: Iterable[RunRow]) -> Mapping[str, Collection[Json]]:
-    """All values of each axis in the sweeps of the runs."""
     plan: dict[str, dict[Json, None]] = defaultdict(dict)
-    for axes in {id(run.cell.plan): run.cell.plan for run in runs if run.cell}.values():
+    for axes in _plans(runs):
         for name, values in axes.items():
             plan[name].update(dict.fromkeys(values))
-    return plan
-
-
-def has_several_samples(plan: Mapping[str, Collection[Json]]) -> bool:
-    """Whether a plan plays several samples; openings of one scenario are none."""
-    return any(
-        len(values) > 1 for name, values in plan.items() if is_sample(name) and name != PROMPT
+    # Openings of one scenario are no several samples.
+    planned = (len(plan[name]) > 1 for name in plan if is_sample(name) and name != PROMPT)
+    has_several = len({run.sample for run in runs}) > 1 or any(planned)
+    return Design(
+        cluster=(lambda run: run.sample) if has_several else lambda run: run.prompt,
+        opening=lambda run: run.prompt,
+        kind=kind_of(runs),
+        has_limits=has_limits,
     )
+
+
+def _plans(runs: Iterable[RunRow]) -> Iterable[Mapping[str, Sequence[Json]]]:
+    """The values of each axis, sweep by sweep."""
+    return {id(run.cell.plan): run.cell.plan for run in runs if run.cell}.values()
 
 
 def is_sample(axis: str) -> bool:
@@ -99,21 +89,20 @@ def kind_of(runs: Sequence[RunRow], unlike: Collection[str] = ()) -> KindOf:
 
 
 def _treatments(runs: Sequence[RunRow]) -> tuple[str, ...]:
-    """The axes beside samples and models of which a sweep has several values, if every run has
-    one.
-    """
-    plans = {id(run.cell.plan): run.cell.plan for run in runs if run.cell}.values()
+    """The axes beside samples and models that a sweep varies, if every run has a value of them."""
     varied = dict.fromkeys(
         name
-        for plan in plans
+        for plan in _plans(runs)
         for name, values in plan.items()
         if len(values) > 1 and name not in (MODEL, PROMPT) and not is_sample(name)
     )
-    return tuple(name for name in varied if all(_has_axis(run, name) for run in runs))
-
-
-def _has_axis(run: RunRow, name: str) -> bool:
-    return name in (run.at("inputs") or {}) or bool(run.cell and name in run.cell.axes)
+    return tuple(
+        name
+        for name in varied
+        if all(
+            name in (run.at("inputs") or {}) or (run.cell and name in run.cell.axes) for run in runs
+        )
+    )
 
 
 def _axis_value(run: RunRow, name: str) -> Hashable:
@@ -191,24 +180,21 @@ def differing_conditions(groups: Sequence[Group]) -> dict[str, dict[str, list[An
     for path in dict.fromkeys(
         path for group in groups for run in group.runs for path in run.conditions
     ):
-        values = {group.name: _values(group, path) for group in groups}
+        values = {
+            group.name: sorted(
+                {run.conditions[path] for run in group.runs if path in run.conditions}, key=repr
+            )
+            for group in groups
+        }
         if len({repr(group_values) for group_values in values.values() if group_values}) > 1:
             unlike[path] = values
     return unlike
 
 
-def _values(group: Group, path: str) -> list[Any]:
-    distinct = {run.conditions[path] for run in group.runs if path in run.conditions}
-    return sorted(distinct, key=repr)
-
-
 def conditions_text(values: Mapping[str, Sequence[Any]]) -> str:
     """The values of a condition in words, group by group."""
     return "; ".join(
-        f"{', '.join(map(_value_text, group_values)) or 'none'} of {name}"
+        f"{', '.join('null' if value is None else str(value) for value in group_values) or 'none'} "
+        f"of {name}"
         for name, group_values in values.items()
     )
-
-
-def _value_text(value: object) -> str:
-    return "null" if value is None else str(value)

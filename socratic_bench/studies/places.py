@@ -29,7 +29,7 @@ from socratic_bench.errors import ArtifactError, UsageError
 from socratic_bench.settings import MAX_STORED_BYTES, S3, read_bounded
 from socratic_bench.storage.folder import FolderStore
 from socratic_bench.storage.keys import RunKeys
-from socratic_bench.storage.stores import ListedStore, store_at
+from socratic_bench.storage.stores import ListedStore, Region, store_at
 from socratic_bench.studies.rows import COMPLETE_IT, Document, SweepCell, read_document
 from socratic_bench.types import Json
 
@@ -99,7 +99,6 @@ def expected_values(run_id: str, axes: Mapping[str, Json], seed: int) -> dict[st
 
 class CellIndex:
     """The rows of one sweep in one store, written many at once. Safe to use from several threads.
-
     `notice` gets a text, once, if rows cannot be written.
     """
 
@@ -215,10 +214,9 @@ class FoundRuns(Struct, frozen=True):
     failed: list[CellRow]
 
 
-def find_runs(argument: str, region: Callable[[], str]) -> FoundRuns:
-    """The runs that an argument names; `region` is that of buckets.
-
-    Raises `UsageError` if there are none, `ArtifactError` if a store cannot be read.
+def find_runs(argument: str, region: Region) -> FoundRuns:
+    """The runs that an argument names; `region` is that of buckets. Raises `UsageError` if there
+    are none, `ArtifactError` if a store cannot be read.
     """
     is_file = not argument.startswith(S3) and Path(argument).is_file()
     place = _open_file(argument) if is_file else _open_place(argument)
@@ -272,7 +270,7 @@ def _open_place(argument: str) -> Place:
     return Place(argument.rstrip("/") or argument)
 
 
-def _find_in(place: Place, region: Callable[[], str], argument: str) -> FoundRuns:
+def _find_in(place: Place, region: Region, argument: str) -> FoundRuns:
     store = store_at(place.root, region)
     sweeps = [sweep for sweep in begun_sweeps(store) if place.sweep_id in (None, sweep.sweep_id)]
     if place.sweep_id is not None and not sweeps:
@@ -310,7 +308,7 @@ def folder_of(document: Mapping[str, Any]) -> ListedStore | None:
     return FolderStore(root) if root and Path(root).is_dir() else None
 
 
-def store_of(document: Mapping[str, Any], region: Callable[[], str]) -> ListedStore | None:
+def store_of(document: Mapping[str, Any], region: Region) -> ListedStore | None:
     """Where a run's document says that the run is: the folder if it still exists, or the bucket."""
     for root in _roots(document):
         if root.startswith(S3) or Path(root).is_dir():

@@ -5,7 +5,6 @@ document tells how the verdicts differ.
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from hashlib import sha256
 from statistics import fmean
 from typing import Any, cast
@@ -30,17 +29,15 @@ from socratic_bench.documents.dry_run import ExpectedJuror
 from socratic_bench.documents.run import RunResult
 from socratic_bench.documents.turn import Agreement, votes_of
 from socratic_bench.documents.usage import CallUsage, RoleUsage
-from socratic_bench.errors import Problem, UsageError, Words
+from socratic_bench.errors import Mistakes, Problem, UsageError, Words
 from socratic_bench.journal.replay import read_header
 from socratic_bench.models.budget import SpendingLimit
 from socratic_bench.models.cancel import CancelToken
 from socratic_bench.ports.benchmark import (
     Benchmark,
-    ClosingQuestion,
     Episode,
     EpisodeContext,
     EpisodeResult,
-    JudgeInput,
     Length,
     Recorded,
 )
@@ -54,13 +51,13 @@ from socratic_bench.runs.services import Services
 from socratic_bench.settings import CoreConfig, continued
 from socratic_bench.statistics import agreement
 from socratic_bench.storage.keys import RunKeys
-from socratic_bench.storage.stores import ListedBucket, ListedStore
+from socratic_bench.storage.stores import ListedBucket, ListedStore, Region
 from socratic_bench.studies.figures import cost_total
 from socratic_bench.studies.places import FoundRun, find_runs, store_of
 from socratic_bench.studies.rows import benchmark_of, validate_run
 from socratic_bench.studies.sweep.resume import journal_entries
-from socratic_bench.turns import ClosingAnswer, Turn
-from socratic_bench.types import JUDGE, Completion, Role
+from socratic_bench.turns import Turn
+from socratic_bench.types import JUDGE, Completion
 
 JURY_SETTINGS = ("judge_model", "judge_samples", "quorum", "jury_rule")
 _LONGEST = 60
@@ -80,36 +77,25 @@ class Rejudging(Struct, frozen=True, kw_only=True):
         return str(self.plan.run_id)
 
 
-class RecordedEpisode(Episode, frozen=True, kw_only=True):
-    """An episode of `inner` that publishes the `recorded` turns."""
+class RecordedEpisode:
+    """The episode `inner` that publishes the `recorded` turns. All else is the inner one's."""
 
-    inner: Episode
-    recorded: Recorded
+    def __init__(self, inner: Episode, recorded: Recorded) -> None:
+        self._inner = inner
+        self._recorded = recorded
+        self.opening = replace(inner.opening, notices=())
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 -- as the inner one has it
+        return getattr(self._inner, name)
 
     def play(self, context: EpisodeContext) -> EpisodeResult:
-        for turn in self.recorded.turns:
+        for turn in self._recorded.turns:
             context.publish(turn)
-        return self.recorded.ended
-
-    def judge_input(self, turns: Sequence[Turn], index: int) -> JudgeInput:
-        return self.inner.judge_input(turns, index)
-
-    def closing_question(
-        self, turns: Sequence[Turn], closing: str | None
-    ) -> ClosingQuestion | None:
-        return self.inner.closing_question(turns, closing)
-
-    def with_findings(self, turns: Sequence[Turn], findings: ClosingAnswer) -> Sequence[Turn]:
-        return self.inner.with_findings(turns, findings)
-
-    def expected_reply(self, role: Role, length: Length) -> str:
-        return self.inner.expected_reply(role, length)
+        return self._recorded.ended
 
 
 class RecordedBenchmark:
-    """The benchmark `inner` for one stored run: its turns are published as they are, and no model
-    answers. All else is the inner one's.
-    """
+    """The benchmark `inner` for one stored run, whose turns are published as they are."""
 
     def __init__(self, inner: Benchmark, document: Mapping[str, Any]) -> None:
         self._inner = inner
@@ -120,43 +106,32 @@ class RecordedBenchmark:
 
     def prepare(self, config: CoreConfig) -> RecordedEpisode:
         inner = self._inner.prepare(replace(config, **self._recorded.settings))
-        return RecordedEpisode(
-            opening=replace(inner.opening, notices=()),
-            rubric=inner.rubric,
-            inner=inner,
-            recorded=self._recorded,
-        )
+        return RecordedEpisode(inner, self._recorded)
 
 
 def prepare_judgings(
     arguments: Sequence[str],
     config: RunConfig,
     flagged: Collection[str],
-    region: Callable[[], str],
+    region: Region,
     problems: Sequence[Words] = (),
 ) -> list[Rejudging]:
     """Plan a judging of each run that the arguments name. A setting without a flag keeps the value
-    that it has in the run; `flagged` are the settings with a flag.
-
-    Raises `UsageError` with the given problems and all that are found, `ArtifactError` if a store
-    cannot be read.
+    that it has in the run; `flagged` are the settings with a flag. Raises `UsageError` with the
+    given problems and all that are found, `ArtifactError` if a store cannot be read.
     """
-    mistakes: list[Words] = [*problems, *_unpriced(config)]
+    mistakes = Mistakes([*problems, *_unpriced(config)])
     sources: dict[str, FoundRun] = {}
     for argument in dict.fromkeys(arguments):
-        try:
+        with mistakes:
             sources |= {source.name: source for source in find_runs(argument, region).runs}
-        except UsageError as error:
-            mistakes += error.sentences
     prepared: list[Rejudging] = []
     for source in sources.values():
-        try:
+        with mistakes:
             prepared.append(_prepared(source, config, flagged, region))
-        except UsageError as error:
-            mistakes += (sentence for sentence in error.sentences if sentence not in mistakes)
-    mistakes += _several(prepared)
-    if mistakes:
-        raise UsageError(mistakes, hint="See socratic-runner judge --help.")
+    mistakes.sentences += _several(prepared)
+    if mistakes.sentences:
+        raise UsageError(mistakes.sentences, hint="See socratic-runner judge --help.")
     return prepared
 
 
@@ -175,7 +150,7 @@ def _unpriced(config: RunConfig) -> Iterator[Words]:
 
 
 def _prepared(
-    source: FoundRun, requested: RunConfig, flagged: Collection[str], region: Callable[[], str]
+    source: FoundRun, requested: RunConfig, flagged: Collection[str], region: Region
 ) -> Rejudging:
     document = source.document()
     inner = benchmark_of(document, source.name)
@@ -208,9 +183,7 @@ def _prepared(
 
 
 def _config(stored: RunConfig, requested: RunConfig, flagged: Collection[str]) -> RunConfig:
-    """The run's configuration with the requested judge. A new judge does not inherit settings of
-    the run's jury.
-    """
+    """The run's configuration with the requested judge, which does not inherit the run's jury."""
     config = continued(stored, requested, {name.replace("_", "-") for name in flagged})
     if "judge_model" in flagged or not stored.jurors:
         config = replace(config, **{name: getattr(requested, name) for name in JURY_SETTINGS})
@@ -300,10 +273,7 @@ def judge_again(
     """
     results: dict[str, RunResult] = {}
     spending = None if max_cost_usd is None else SpendingLimit(max_cost_usd)
-    with ExitStack() as stack:
-        services = stack.enter_context(
-            Services(monotonic_s=cancel_token.monotonic_s, spending=spending)
-        )
+    with Services(monotonic_s=cancel_token.monotonic_s, spending=spending) as services:
         for run in runs:
             token = cancel_token.sibling()
             with cancel_token.parent_of(token):
@@ -343,7 +313,9 @@ def forecast(runs: Sequence[Rejudging], max_cost_usd: float | None = None) -> Ju
         duration_seconds=round(
             sum(forecast.expected["likely"].duration_s for forecast in forecasts), TIME_PLACES
         ),
-        covers_high=_covers(max_cost_usd, usd["long"]),
+        covers_high=None
+        if max_cost_usd is None or usd["long"] is None
+        else usd["long"] <= max_cost_usd,
     )
 
 
@@ -351,25 +323,16 @@ def _billing(plan: Plan) -> Billing:
     return Billing.of(plan.config, plan.benchmark.parts, plan.models, plan.prices)
 
 
-def _covers(max_cost_usd: float | None, high_usd: float | None) -> bool | None:
-    return None if max_cost_usd is None or high_usd is None else high_usd <= max_cost_usd
-
-
-def spent(plan: Plan, results: Sequence[RunResult]) -> list[JurorSpent]:
+def _spent(plan: Plan, results: Sequence[RunResult]) -> Iterator[JurorSpent]:
     """Calls, tokens and cost of each juror, those of earlier processes included."""
-    billing = _billing(plan)
     calls = [call for result in results for call in result.tallies[JUDGE].completions]
-    juror_calls = {
-        name: [call for call in calls if call.model_id == name] for name in plan.config.jurors
-    }
-    return [
-        JurorSpent(
+    for name in plan.config.jurors:
+        own_calls = tuple(call for call in calls if call.model_id == name)
+        yield JurorSpent(
             model=name,
-            usage=CallUsage.of_all([RoleUsage(completions=tuple(made))]),
-            cost_usd=role_usd(billing, JUDGE, made),
+            usage=CallUsage.of_all([RoleUsage(completions=own_calls)]),
+            cost_usd=role_usd(_billing(plan), JUDGE, own_calls),
         )
-        for name, made in juror_calls.items()
-    ]
 
 
 def n_due(turns: Iterable[Turn]) -> int:
@@ -382,7 +345,7 @@ def document_of(runs: Sequence[Rejudging], results: Mapping[str, RunResult]) -> 
     plan, made = runs[0].plan, [*results.values()]
     pairs = [pair for run in runs if run.run_id in results for pair in _pairs(run, results)]
     judged_runs = [_run(run, results.get(run.run_id)) for run in runs]
-    jurors = spent(plan, made)
+    jurors = [*_spent(plan, made)]
     error = next((result.error for result in made if result.error), None)
     return JudgingsDocument(
         benchmark=plan.benchmark.name,
@@ -394,11 +357,17 @@ def document_of(runs: Sequence[Rejudging], results: Mapping[str, RunResult]) -> 
         agreement=Agreement.of(
             votes.scores for result in made for turn in result.turns if (votes := votes_of(turn))
         ),
-        figures=_figures(judged_runs),
+        figures={
+            name: _figure(name, judged_runs)
+            for name in dict.fromkeys(name for run in judged_runs for name in run.second)
+        },
         runs=judged_runs,
         jurors=jurors,
         cost_usd=cost_total(juror.cost_usd for juror in jurors),
-        notices=[*_notices(made)],
+        notices=[
+            *([] if agreement.is_available() else [agreement.NO_ALPHA]),
+            *dict.fromkeys(text for result in made for text in result.notices),
+        ],
         error=ErrorEntry.of(error) if error else None,
     )
 
@@ -438,11 +407,11 @@ def _run(run: Rejudging, result: RunResult | None) -> RejudgedRun:
 
 def _changes(pairs: Pairs) -> dict[str, Changed]:
     """Changes of each dimension that both rubrics have."""
-    pairs_by_name: dict[str, list[tuple[float, float]]] = {}
+    by_name: dict[str, list[tuple[float, float]]] = {}
     for old, new in pairs:
         for name in (name for name in new if name in old):
-            pairs_by_name.setdefault(name, []).append((old[name], new[name]))
-    return {name: _changed(score_pairs) for name, score_pairs in pairs_by_name.items()}
+            by_name.setdefault(name, []).append((old[name], new[name]))
+    return {name: _changed(score_pairs) for name, score_pairs in by_name.items()}
 
 
 def _changed(pairs: Sequence[tuple[float, float]]) -> Changed:
@@ -458,26 +427,9 @@ def _changed(pairs: Sequence[tuple[float, float]]) -> Changed:
     )
 
 
-def _figures(runs: Sequence[RejudgedRun]) -> dict[str, Figure]:
-    names = dict.fromkeys(name for run in runs for name in run.second)
-    return {name: _figure(name, runs) for name in names}
-
-
 def _figure(name: str, runs: Sequence[RejudgedRun]) -> Figure:
     pairs = [(run.first.get(name), run.second.get(name)) for run in runs]
     known_pairs = [(old, new) for old, new in pairs if old is not None and new is not None]
-    return Figure(
-        n_runs=len(known_pairs),
-        first=to_places(fmean(old for old, _ in known_pairs), SCORE_PLACES)
-        if known_pairs
-        else None,
-        second=to_places(fmean(new for _, new in known_pairs), SCORE_PLACES)
-        if known_pairs
-        else None,
-    )
-
-
-def _notices(results: Sequence[RunResult]) -> Iterator[str]:
-    if not agreement.is_available():
-        yield agreement.NO_ALPHA
-    yield from dict.fromkeys(text for result in results for text in result.notices)
+    means = [to_places(fmean(side), SCORE_PLACES) for side in zip(*known_pairs, strict=True)]
+    first, second = means or (None, None)
+    return Figure(n_runs=len(known_pairs), first=first, second=second)

@@ -35,6 +35,7 @@ RESTORE_IT = Problem.of(
 )
 ROUNDING = 0.01
 _NOT_IN_ROWS = ("turns", "journal")
+_TIMES = ("ttft_ms", "latency_ms", "output_tokens_per_s", "overhead_ms")
 
 
 class SweepCell(Struct, frozen=True, kw_only=True):
@@ -144,9 +145,8 @@ class _RunKeys(Struct, frozen=True, kw_only=True):
 
 def read_document(body: bytes, name: str, **expected: Json) -> Document:
     """The document of a complete run in the file `name`; its values are yet to be validated.
-    `expected` are values that the file's name and the index tell of the run; `None` is any.
-
-    Raises `UsageError` if it is something else, or another run's.
+    `expected` are values that the file's name and the index tell of the run; `None` is any. Raises
+    `UsageError` if it is something else, or another run's.
     """
     document = loaded(body, name)
     document = document if isinstance(document, dict) else {}
@@ -176,9 +176,7 @@ def benchmark_of(document: Document, name: str) -> Benchmark:
 
 
 def validate_run(document: Document, benchmark: Benchmark, name: str) -> None:
-    """Raise `UsageError` with `name` and path for a value that is not of its type, wherever it is.
-    A benchmark's own keys may be missing.
-    """
+    """Raise `UsageError` with the path of a value of a wrong type; a benchmark's may be missing."""
     kind = CuratedDocument if document.get("kind") == "curated" else RunDocument
     for type_ in (kind, *_benchmark_types(benchmark.name, benchmark.parts)):
         read_value(document, type_, name)
@@ -193,24 +191,22 @@ def _benchmark_types(benchmark: str, parts: Parts) -> tuple[type[Struct], ...]:
         "inputs": own_inputs(RunConfig, benchmark) | None,
     }
     top = (parts.sample, parts.headline, parts.run)
+    list_type: Any = list
     return (
         *(part for part in top if part is not Part),
         defstruct("Below", [(name, kind, None) for name, kind in below.items()]),
-        *(_turns_type(part) for part in (parts.turn, parts.scores) if part is not Part),
+        *(
+            defstruct("Turns", [("turns", list_type[part])])
+            for part in (parts.turn, parts.scores)
+            if part is not Part
+        ),
     )
-
-
-def _turns_type(part: type[Part]) -> type[Struct]:
-    turns: Any = list
-    return defstruct("Turns", [("turns", turns[part])])
 
 
 def refuse_unfounded_scores(
     document: Document, benchmark: Benchmark, files: Files, name: str
 ) -> None:
-    """Raise `UsageError` for scores that do not follow from the stored verdicts, or from
-    which the means do not follow.
-    """
+    """Raise `UsageError` for scores other than the verdicts', and means other than the scores'."""
     problems = []
     for entry in document["turns"]:
         file = files.get(f"judge_{entry.get('turn', -1):03d}.json", entry)
@@ -340,12 +336,15 @@ def _turn_row(entry: Document, document: Document, benchmark: Benchmark, files: 
     file_name = f"{entry['turn']:03d}.json"
     own_keys = [key for key in benchmark.parts.turn.__struct_encode_fields__ if key in entry]
     prompt_key = benchmark.views.said
+    votes = entry.get("votes") or {}
+    deviations = (votes.get("between_jurors"), *(votes.get("within_jurors") or {}).values())
+    turn_file = files.get(f"turn_{file_name}", {})
+    prompts = map(turn_file.get, benchmark.parts.turn_prompt.__struct_encode_fields__)
+    texts = (prompt for prompt in prompts if isinstance(prompt, str))
     request = (entry.get("latency") or {}).get(benchmark.parts.tested) or {}
     return TurnRow(
         turn=entry["turn"],
-        said=entry.get(prompt_key)
-        if prompt_key
-        else _prompt(files.get(f"turn_{file_name}", {}), benchmark),
+        said=entry.get(prompt_key) if prompt_key else next(texts, None),
         reply=entry["question"],
         score=entry["score"],
         scores=entry.get("scores") or {},
@@ -357,23 +356,12 @@ def _turn_row(entry: Document, document: Document, benchmark: Benchmark, files: 
         is_replayed=bool(entry.get("replayed")),
         outcome=entry.get("outcome") or "answered",
         stop_reason=str(entry.get("stop_reason")),
-        ttft_ms=request.get("ttft_ms"),
-        latency_ms=request.get("latency_ms"),
-        output_tokens_per_s=request.get("output_tokens_per_s"),
-        overhead_ms=request.get("overhead_ms"),
+        **{name: request.get(name) for name in _TIMES},
         verdicts=_verdict_rows(entry, document, files.get(f"judge_{file_name}")),
-        spread=_spread(entry.get("votes") or {}),
+        spread=max(
+            (values.get("overall_score", 0.0) for values in deviations if values), default=0.0
+        ),
     )
-
-
-def _spread(votes: Document) -> float:
-    deviations = (votes.get("between_jurors"), *(votes.get("within_jurors") or {}).values())
-    return max((values.get("overall_score", 0.0) for values in deviations if values), default=0.0)
-
-
-def _prompt(file: Document, benchmark: Benchmark) -> str | None:
-    keys = benchmark.parts.turn_prompt.__struct_encode_fields__
-    return next((file[key] for key in keys if isinstance(file.get(key), str)), None)
 
 
 def _verdict_rows(

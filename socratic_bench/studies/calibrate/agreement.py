@@ -32,7 +32,6 @@ from socratic_bench.statistics.intervals import (
     t_point,
     wilson_interval,
 )
-from socratic_bench.studies.calibrate.labels import LabelledTurn
 from socratic_bench.studies.calibrate.readings import (
     TOTAL,
     JudgedLabel,
@@ -44,6 +43,7 @@ from socratic_bench.studies.calibrate.readings import (
     score_pairs,
 )
 from socratic_bench.studies.calibrate.session import WHOLE_REPLY
+from socratic_bench.studies.figures import limits_of, rounded
 from socratic_bench.turns import Rubric
 
 Value = TypeVar("Value")
@@ -55,9 +55,7 @@ SHOWN_CHARS = 500
 
 
 class Figures(Struct, frozen=True, kw_only=True):
-    """Compute agreement figures. `has_alpha` needs krippendorff. `half_width` is the target
-    half-width of the intervals, or `None`.
-    """
+    """Computes figures; intervals shall be as narrow as `half_width`. `has_alpha`: krippendorff."""
 
     rubric: Rubric
     has_alpha: bool
@@ -68,6 +66,8 @@ class Figures(Struct, frozen=True, kw_only=True):
         clusters = score_pairs(readings, name, self.rubric)
         human = human_scores([reading.turn for reading in readings], name, self.rubric)
         deviation = agreement.deviation([pair for cluster in clusters for pair in cluster])
+        counts = Counter((label, judge) for cluster in clusters for judge, label in cluster)
+        reference = self.rubric.references.get(name)
         bias = jackknifed(clusters, agreement.bias)
         kappa = jackknifed(clusters, agreement.weighted_kappa)
         return ScoreFigures(
@@ -75,14 +75,16 @@ class Figures(Struct, frozen=True, kw_only=True):
             n_clusters=len(clusters),
             **self._agreement(clusters),
             bias=_to_figure(bias),
-            deviation=Figure(value=rounded(deviation), **limits(deviation_interval(clusters))),
+            deviation=Figure(value=rounded(deviation), **limits_of(deviation_interval(clusters))),
             **_parts(readings, name, deviation),
             macro_f1=_jackknifed_figure(
                 _classes(clusters, name, self.rubric), agreement.macro_f1, 0, 1
             ),
-            reference=_reference(self.rubric, name),
+            reference=Reference(name=reference[0], macro_f1=reference[1]) if reference else None,
             human=HumanScores(n=sum(map(len, human)), **self._agreement(human)) if human else None,
-            confusion=_confusion(clusters),
+            confusion=[
+                Cell(label=label, judge=judge, n=n) for (label, judge), n in sorted(counts.items())
+            ],
             more_labels=self._more(clusters, {"bias": bias, "weighted_kappa": kappa}),
         )
 
@@ -90,6 +92,7 @@ class Figures(Struct, frozen=True, kw_only=True):
         self, readings: Sequence[JudgedLabel], name: str, quantity: Quantity
     ) -> AnswerFigures:
         """Agreement on a yes/no label."""
+        turns = [reading.turn for reading in readings]
         clusters = clustered_values(
             (
                 reading.turn.cluster,
@@ -100,22 +103,37 @@ class Figures(Struct, frozen=True, kw_only=True):
             and (strength := reading.strength(quantity)) is not None
         )
         flat = [answer for cluster in clusters for answer in cluster]
-        kappa, auc = jackknifed(clusters, _kappa), jackknifed(clusters, _auc)
+        auc = jackknifed(clusters, _auc)
+        kappa = jackknifed(
+            clusters,
+            lambda answers: agreement.weighted_kappa(
+                [(judged, label) for _, _, judged, label in answers]
+            ),
+        )
         confusion = Counter((judged, label) for _, _, judged, label in flat)
         return AnswerFigures(
             judged_by=quantity.name,
             n=len(flat),
             n_clusters=len(clusters),
-            n_divided=sum(_is_divided(reading.turn, name) for reading in readings),
+            n_divided=sum(
+                turn.answer(name) is None and any(name in label.events for label in turn.labels)
+                for turn in turns
+            ),
             n_yes=confusion[True, True] + confusion[False, True],
             precision=_rate(clusters, lambda judged, label: label if judged else None),
             recall=_rate(clusters, lambda judged, label: judged if label else None),
             specificity=_rate(clusters, lambda judged, label: None if label else not judged),
             kappa=_to_figure(kappa, -1, 1),
             auc=_to_figure(auc, 0, 1),
-            auc_within_authors=_jackknifed_figure(clusters, _auc_within, 0, 1),
+            auc_within_authors=_jackknifed_figure(
+                clusters,
+                lambda answers: agreement.auc_within(
+                    [(author, strength, label) for author, strength, _, label in answers]
+                ),
+                *(0, 1),
+            ),
             auc_by_author=_auc_by_author(flat),
-            human=_human_answers(human_answers([reading.turn for reading in readings], name)),
+            human=_human_answers(human_answers(turns, name)),
             confusion=AnswerCounts(
                 both=confusion[True, True],
                 judge_only=confusion[True, False],
@@ -152,9 +170,7 @@ class Figures(Struct, frozen=True, kw_only=True):
 
 
 def deviation_interval(clusters: Clusters[tuple[float, float]]) -> Interval | None:
-    """Interval of the standard deviation of errors: the jackknife's on its logarithm, so that it is
-    never below 0.
-    """
+    """Of the standard deviation of errors: the jackknife's on its logarithm, so never below 0."""
     estimate = jackknifed(clusters, _log_deviation)
     if estimate.value is None or not estimate.error:
         return None
@@ -201,7 +217,7 @@ def _rate_figure(clusters: Clusters[float]) -> Figure:
     if not clusters:
         return Figure(value=None)
     mean = clustered(clusters)
-    return Figure(value=rounded(mean.mean), **limits(wilson_interval(mean)))
+    return Figure(value=rounded(mean.mean), **limits_of(wilson_interval(mean)))
 
 
 def _jackknifed_figure(
@@ -216,17 +232,7 @@ def _jackknifed_figure(
 def _to_figure(estimate: Jackknifed, low: float = -inf, high: float = inf) -> Figure:
     """Without an error that scenarios show there is no interval: it would have no width."""
     interval = estimate.interval(low, high) if estimate.error else None
-    return Figure(value=rounded(estimate.value), **limits(interval))
-
-
-def limits(interval: Interval | None) -> dict[str, Any]:
-    """The limits of an interval as keys of a document."""
-    names = ("low", "high")
-    return {name: rounded(getattr(interval, name)) if interval else None for name in names}
-
-
-def rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, FIGURE_PLACES) + 0.0  # never -0.0
+    return Figure(value=rounded(estimate.value), **limits_of(interval))
 
 
 def names_of(rubric: Rubric, labelled: set[str]) -> list[str]:
@@ -270,31 +276,24 @@ def _worst(
     ]
     largest = sorted(apart, key=lambda entry: -abs(entry[2] - entry[1]))[:MOST]
     return [
-        _disagreement(reading, name, label, judge, _reason(reading, reason_name))
+        Disagreement(
+            of=name,
+            dialogue=(first := reading.turn.first).dialogue_id,
+            run_id=first.run_id,
+            turn=first.turn,
+            author=first.author,
+            reply=(first.reply or "")[:SHOWN_CHARS],
+            label=rounded(label) or 0.0,
+            judge=rounded(judge) or 0.0,
+            label_reasons=[
+                why
+                for own in reading.turn.labels
+                if (why := own.reasons.get(name) or own.reasons.get(WHOLE_REPLY))
+            ],
+            judge_reason=_reason(reading, reason_name),
+        )
         for reading, label, judge in largest
     ]
-
-
-def _disagreement(
-    reading: JudgedLabel, name: str, label: float, judge: float, reason: str | None
-) -> Disagreement:
-    first = reading.turn.first
-    return Disagreement(
-        of=name,
-        dialogue=first.dialogue_id,
-        run_id=first.run_id,
-        turn=first.turn,
-        author=first.author,
-        reply=(first.reply or "")[:SHOWN_CHARS],
-        label=rounded(label) or 0.0,
-        judge=rounded(judge) or 0.0,
-        label_reasons=[
-            why
-            for label in reading.turn.labels
-            if (why := label.reasons.get(name) or label.reasons.get(WHOLE_REPLY))
-        ],
-        judge_reason=reason,
-    )
 
 
 def _reason(reading: JudgedLabel, name: str) -> str | None:
@@ -322,22 +321,13 @@ def _parts(readings: Sequence[JudgedLabel], name: str, whole: float | None) -> d
     }
 
 
-def _reference(rubric: Rubric, name: str) -> Reference | None:
-    reference = rubric.references.get(name)
-    return Reference(name=reference[0], macro_f1=reference[1]) if reference else None
-
-
 def _classes(
     clusters: Clusters[tuple[float, float]], name: str, rubric: Rubric
 ) -> Clusters[tuple[float, float]]:
-    """Round mean scores to the nearest score that one judge may give, ties to the lower one, so
-    that three labels stay three classes.
-    """
+    """Round means to the nearest score of a single judge, so that few labels stay few classes."""
     dimensions = [dimension for dimension in rubric.dimensions if name in (TOTAL, dimension.name)]
-    low, step = (
-        sum(dimension.low for dimension in dimensions),
-        min(dimension.step for dimension in dimensions),
-    )
+    low = sum(dimension.low for dimension in dimensions)
+    step = min(dimension.step for dimension in dimensions)
 
     def nearest(score: float) -> float:
         return low + step * ceil(round((score - low) / step, FIGURE_PLACES) - 0.5)
@@ -346,25 +336,11 @@ def _classes(
 
 
 def _alpha(pairs: Sequence[tuple[float, float]]) -> float | None:
-    if len(pairs) < FEWEST:
-        return None
-    return agreement.ordinal_alpha([[judge for judge, _ in pairs], [other for _, other in pairs]])
-
-
-def _kappa(answers: Sequence[Answer]) -> float | None:
-    return agreement.weighted_kappa(
-        [(float(judged), float(label)) for _, _, judged, label in answers]
-    )
+    return agreement.ordinal_alpha([*zip(*pairs, strict=True)]) if len(pairs) >= FEWEST else None
 
 
 def _auc(answers: Sequence[Answer]) -> float | None:
     return agreement.auc([(strength, label) for _, strength, _, label in answers])
-
-
-def _auc_within(answers: Sequence[Answer]) -> float | None:
-    return agreement.auc_within(
-        [(author, strength, label) for author, strength, _, label in answers]
-    )
 
 
 def _auc_by_author(answers: Sequence[Answer]) -> dict[str, float | None]:
@@ -375,12 +351,3 @@ def _auc_by_author(answers: Sequence[Answer]) -> dict[str, float | None]:
     return {
         author: rounded(_auc(author_answers)) for author, author_answers in sorted(groups.items())
     }
-
-
-def _is_divided(turn: LabelledTurn, name: str) -> bool:
-    return turn.answer(name) is None and any(name in label.events for label in turn.labels)
-
-
-def _confusion(clusters: Clusters[tuple[float, float]]) -> list[Cell]:
-    counts = Counter((label, judge) for cluster in clusters for judge, label in cluster)
-    return [Cell(label=label, judge=judge, n=n) for (label, judge), n in sorted(counts.items())]

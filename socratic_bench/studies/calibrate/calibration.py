@@ -2,19 +2,18 @@
 with the labels.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks import RunConfig, load_benchmark
 from socratic_bench.documents import encode
 from socratic_bench.documents.calibration import (
-    CalibratedJudge,
     CalibratedTurn,
     CalibrationDocument,
     Label,
@@ -23,6 +22,7 @@ from socratic_bench.documents.calibration import (
 from socratic_bench.documents.document import ErrorEntry, utc
 from socratic_bench.documents.encoding import plain_keys
 from socratic_bench.documents.judge import JudgeEntry, silent_jurors
+from socratic_bench.documents.judge_status import CalibratedJudge
 from socratic_bench.documents.run import RunResult
 from socratic_bench.documents.usage import ActorUsage
 from socratic_bench.errors import Mistakes, Problem, Words
@@ -42,8 +42,8 @@ from socratic_bench.runs import Plan, prepare
 from socratic_bench.settings import MOST_TURNS, CoreConfig
 from socratic_bench.statistics import agreement
 from socratic_bench.statistics.ppi import FEWEST_DIALOGUES
-from socratic_bench.storage.stores import open_bucket, open_folder
-from socratic_bench.studies.calibrate.agreement import Figures, disagreements, names_of, rounded
+from socratic_bench.storage.stores import Region, open_bucket, open_folder
+from socratic_bench.studies.calibrate.agreement import Figures, disagreements, names_of
 from socratic_bench.studies.calibrate.labels import (
     RUBRIC,
     LabelledTurn,
@@ -59,6 +59,7 @@ from socratic_bench.studies.calibrate.readings import (
     score_of,
     words_of,
 )
+from socratic_bench.studies.figures import rounded
 from socratic_bench.studies.reading import read_runs
 from socratic_bench.studies.rows import RunRow
 from socratic_bench.turns import Rubric, Turn, Unscored, recorded_reply
@@ -82,7 +83,7 @@ class CalibrationRequest(Struct, frozen=True, kw_only=True):
     mrbench: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
     rubric: str = ""
-    matches: Mapping[str, str] = field(default_factory=dict)
+    matches: Mapping[str, str] = {}
     half_width: float | None = None
 
 
@@ -106,13 +107,12 @@ class LabelledEpisode(Episode, frozen=True, kw_only=True):
 
     def play(self, context: EpisodeContext) -> EpisodeResult:
         for index, turn in enumerate(self.turns):
-            context.publish(_turn(index, turn))
+            reply = recorded_reply(turn.first.reply or "", "end_turn")
+            context.publish(Turn(index=index, prompt=turn.first.prompt or "", reply=reply))
         return EpisodeResult(end_reason="max_turns")
 
     def judge_input(self, turns: Sequence[Turn], index: int) -> JudgeInput:
-        """The same context that a judge of a run gets: first message, last few exchanges, and the
-        message that the reply answers.
-        """
+        """What a judge of a run gets: first message, last exchanges, and what the reply answers."""
         label, rubric = self.turns[index].first, self.rubric
         assert rubric is not None  # noqa: S101 -- `prepare` gives one
         asking, tested = rubric.speakers
@@ -144,23 +144,25 @@ class LabelledReplies(Benchmark):
         return (MetricInfo(name="n_labelled", title="Labelled replies", low=0, high=None),)
 
     def prepare(self, config: CoreConfig) -> LabelledEpisode:
-        return LabelledEpisode(
-            turns=self._turns,
-            context_exchanges=config.judge_context,
-            rubric=self._rubric,
-            opening=self._opening(),
-        )
-
-    def _opening(self) -> Sample:
-        return Sample(
+        # Labels do not change the hash of the replies.
+        replies = [
+            (turn.first.history, turn.first.prompt, turn.first.reply) for turn in self._turns
+        ]
+        opening = Sample(
             id=NAME,
             label=f"{len(self._turns)} labelled replies",
             prompt="".join(turn.first.prompt or "" for turn in self._turns[:1]),
             n_items=len(self._turns),
             hashes={
-                "replies_sha256": _fingerprint(self._turns),
+                "replies_sha256": sha256(msgspec.json.encode(replies)).hexdigest(),
                 "rubric_sha256": self._rubric.sha256,
             },
+        )
+        return LabelledEpisode(
+            turns=self._turns,
+            context_exchanges=config.judge_context,
+            rubric=self._rubric,
+            opening=opening,
         )
 
     def summarise(self, config: CoreConfig, turns: Sequence[Turn]) -> Metrics:
@@ -173,28 +175,25 @@ def prepare_calibration(
     request: CalibrationRequest,
     problems: Sequence[Words] = (),
     *,
-    region: Callable[[], str] = str,
+    region: Region = str,
 ) -> Calibration:
-    """Read labels, runs and rubric, and plan the run of the judge.
-
-    Raises `UsageError` with the given problems and all that are found.
+    """Read labels, runs and rubric, and plan the run of the judge. Raises `UsageError` with the
+    given problems and all that are found.
     """
     mistakes = Mistakes(problems)
     rubric: Rubric | None = None
-    labels: Sequence[Label] = ()
+    labels, n_repeated = list[Label](), 0
     quantities: Mapping[str, Quantity] = {}
-    n_repeated = 0
     with mistakes:
         usual = RUBRIC if request.mrbench else str(getattr(config, "rubric", ""))
         rubric = load_benchmark(config.benchmark).find_rubric(request.rubric or usual)
     with mistakes:
-        annotations, n_repeated = read_annotations(request.mrbench)
-        labels = annotations
-        if request.labels:
-            labels = [*annotations, *read_labels(request.labels, rubric)]
+        labels, n_repeated = read_annotations(request.mrbench)
+        labels += read_labels(request.labels, rubric) if request.labels else []
     labels = [*_with_runs(labels, read_runs(request.runs, region, mistakes).runs)]
     turns = labelled_turns(labels)
-    mistakes.sentences += _textless(turns)
+    if textless := [turn.first for turn in turns if turn.first.reply is None]:
+        mistakes.sentences.append(_textless(textless))
     if config.judge_model is None:
         mistakes.sentences.append(Problem.of("A calibration is of a judge: leave {no_judge} out."))
     if rubric is None or config.judge_model is None:
@@ -204,8 +203,8 @@ def prepare_calibration(
         with mistakes:
             quantities = match_quantities(request.matches, answers, rubric)
     with mistakes:
-        run_config = with_own_folder(_run_config(config, len(turns) or 1))
-        plan = prepare(run_config, benchmark=LabelledReplies(turns, rubric))
+        replies = LabelledReplies(turns, rubric)
+        plan = prepare(_run_config(config, len(turns) or 1), benchmark=replies)
     if mistakes.sentences:
         raise mistakes.error(CALL_HELP)
     return Calibration(
@@ -238,33 +237,33 @@ def _with_runs(labels: Sequence[Label], runs: Sequence[RunRow]) -> Iterator[Labe
         yield replace(whole, scenario=scenario or None)
 
 
-def _textless(turns: Sequence[LabelledTurn]) -> Iterator[Problem]:
-    missing = [turn.first for turn in turns if turn.first.reply is None]
-    if missing:
-        label = missing[0]
-        yield Problem.of(
-            "{n} labels name a turn whose words are not known, first turn {turn} of {run_id}: say "
-            "with {runs} where these runs are.",
-            n=len(missing),
-            turn=label.turn,
-            run_id=label.run_id,
-        )
+def _textless(labels: Sequence[Label]) -> Problem:
+    return Problem.of(
+        "{n} labels name a turn whose words are not known, first turn {turn} of {run_id}: say "
+        "with {runs} where these runs are.",
+        n=len(labels),
+        turn=labels[0].turn,
+        run_id=labels[0].run_id,
+    )
 
 
 def _run_config(config: RunConfig, n_turns: int) -> RunConfig:
-    """The configuration of the judge's run. No model is under test, so the judge's model stands in
-    its place. The seed is fixed, since it only makes delimiters. Earlier calibrations do not count.
+    """The configuration of the judge's run, which is stored in a folder of its own, so that a
+    comparison of ordinary runs does not include it. No model is under test, so the judge's model
+    stands in its place. The seed is fixed, since it only makes delimiters. Earlier calibrations do
+    not count.
     """
     judge = "+".join(config.jurors)
-    seed = 0 if config.seed is None else config.seed
     return replace(
         config,
         model=judge,
         model_ids=(judge,),
         benchmark=NAME,
         turns=n_turns,
-        seed=seed,
+        seed=0 if config.seed is None else config.seed,
         calibration=None,
+        output_dir=str(Path(config.output_dir) / FOLDER) if config.output_dir else None,
+        s3_prefix=f"{config.s3_prefix}/{FOLDER}".strip("/") if config.s3_bucket else "",
     )
 
 
@@ -280,6 +279,7 @@ def document_of(calibration: Calibration, result: RunResult) -> CalibrationDocum
     figures = Figures(rubric=rubric, has_alpha=has_alpha, half_width=request.half_width)
     names = names_of(rubric, {name for label in calibration.labels for name in label.scores})
     judge = JudgeEntry.of(result)
+    cost = result.cost.roles[JUDGE] if result.cost else None
     return CalibrationDocument(
         run_id=result.run_id,
         status=result.status,
@@ -303,15 +303,15 @@ def document_of(calibration: Calibration, result: RunResult) -> CalibrationDocum
         },
         disagreements=disagreements(readings, names, calibration.quantities, rubric),
         turns=[_row(reading, names, calibration) for reading in readings],
-        cost_usd=_usd(result),
+        cost_usd=cost.total_usd if cost else None,
         usage=ActorUsage.of_all([result.tallies[JUDGE]]),
         completed_at=utc(result.completed_at),
-        notices=[
-            *result.notices,
-            *_notices(calibration, has_alpha=has_alpha),
-            *_losses(judge, len(result.turns)),
-        ],
-        error=_error(result),
+        notices=[*result.notices, *_notices(calibration, judge, has_alpha=has_alpha)],
+        error=ErrorEntry.of(result.error)
+        if result.error
+        else ErrorEntry.of_gates(
+            result.shortfalls, "The calibration is of the replies that were judged."
+        ),
     )
 
 
@@ -351,12 +351,9 @@ def _row(reading: JudgedLabel, names: Sequence[str], calibration: Calibration) -
     )
 
 
-def _usd(result: RunResult) -> float | None:
-    cost = result.cost.roles[JUDGE] if result.cost else None
-    return cost.total_usd if cost else None
-
-
-def _notices(calibration: Calibration, *, has_alpha: bool) -> Iterator[str]:
+def _notices(
+    calibration: Calibration, judge: JudgeEntry | None, *, has_alpha: bool
+) -> Iterator[str]:
     if not has_alpha:
         yield agreement.NO_ALPHA
     if calibration.n_repeated:
@@ -369,35 +366,11 @@ def _notices(calibration: Calibration, *, has_alpha: bool) -> Iterator[str]:
             f"{FEWEST_DIALOGUES} to call a judge calibrated."
         )
 
-
-def _losses(judge: JudgeEntry | None, n_replies: int) -> Iterator[str]:
-    """A notice for each juror that gave no verdict on some replies."""
+    n_replies = len(calibration.turns)
     for juror in judge.jurors if judge and len(judge.jurors) > 1 else ():
         if missing := n_replies - juror.judged_turns:
             reasons = ", ".join(juror.unjudged_reasons)
             yield f"The juror {juror.model} gave no verdict on {missing} of {n_replies}: {reasons}."
-
-
-def _error(result: RunResult) -> ErrorEntry | None:
-    if result.error is not None:
-        return ErrorEntry.of(result.error)
-    if not result.shortfalls:
-        return None
-    return ErrorEntry(
-        code="gate",
-        message=" ".join(result.shortfalls),
-        hint="The calibration is of the replies that were judged.",
-        retryable=False,
-    )
-
-
-def with_own_folder(config: RunConfig) -> RunConfig:
-    """Store the run in a folder of its own, so that a comparison of ordinary runs does not include
-    it.
-    """
-    folder = str(Path(config.output_dir) / FOLDER) if config.output_dir else None
-    prefix = f"{config.s3_prefix}/{FOLDER}".strip("/") if config.s3_bucket else ""
-    return replace(config, output_dir=folder, s3_prefix=prefix)
 
 
 def keep(document: CalibrationDocument, config: CoreConfig) -> None:
@@ -406,14 +379,3 @@ def keep(document: CalibrationDocument, config: CoreConfig) -> None:
     for store in (open_folder(config), open_bucket(config)):
         if store is not None:
             store.put(f"{document.run_id}.json", body)
-
-
-def _fingerprint(turns: Sequence[LabelledTurn]) -> str:
-    """Hash of the replies in their order; labels do not change it."""
-    replies = [(turn.first.history, turn.first.prompt, turn.first.reply) for turn in turns]
-    return sha256(msgspec.json.encode(replies)).hexdigest()
-
-
-def _turn(index: int, turn: LabelledTurn) -> Turn:
-    reply = recorded_reply(turn.first.reply or "", "end_turn")
-    return Turn(index=index, prompt=turn.first.prompt or "", reply=reply)

@@ -4,16 +4,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import combinations
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from socratic_bench.documents.calibration import (
-    CalibratedJudge,
     CorrectedFigures,
     CorrectedModel,
     CorrectedPair,
     Estimated,
     ThreeWays,
 )
+from socratic_bench.documents.judge_status import CalibratedJudge
 from socratic_bench.errors import Problem, UsageError, Words
 from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.statistics.intervals import FEWEST
@@ -28,7 +28,6 @@ from socratic_bench.statistics.ppi import (
     judge_estimate,
     label_estimate,
 )
-from socratic_bench.studies.calibrate.agreement import limits, rounded
 from socratic_bench.studies.calibrate.labels import LabelledTurn, labelled_turns, read_labels
 from socratic_bench.studies.calibrate.readings import (
     TOTAL,
@@ -39,7 +38,7 @@ from socratic_bench.studies.calibrate.readings import (
     points_of,
     score_of,
 )
-from socratic_bench.studies.figures import Design
+from socratic_bench.studies.figures import Design, limits_of, rounded
 from socratic_bench.studies.groups import Group, design_of, group_by_model
 from socratic_bench.studies.rows import RunRow, TurnRow
 from socratic_bench.turns import Rubric
@@ -57,7 +56,7 @@ class CorrectionRequest(Struct, frozen=True, kw_only=True):
     """
 
     labels: tuple[str, ...]
-    matches: Mapping[str, str] = field(default_factory=dict)
+    matches: Mapping[str, str] = {}
     rates: tuple[str, ...] = ()
 
 
@@ -121,7 +120,10 @@ def read_corrections(
         figures=[
             *(_time_figures(benchmark, runs, turns, rubric) if has_total else ()),
             *(_score(name, turns, rubric) for name in [TOTAL] * has_total + names),
-            *(_answer(name, quantity, turns) for name, quantity in quantities.items()),
+            *(
+                _rate_figure(name, quantity, turns, partial(LabelledTurn.answer, name=name))
+                for name, quantity in quantities.items()
+            ),
             *(_rate(word, turns, rubric) for word in request.rates),
         ],
     )
@@ -139,22 +141,20 @@ def _common_judge(runs: Sequence[RunRow]) -> CalibratedJudge:
             ),
         )
     if len(judges) > 1:
-        texts = sorted(_judge_text(judge) for judge in judges if judge)
+        # By everything that can differ between two judges of one model.
+        texts = sorted(
+            f"{judge.model} by {judge.rubric} (temperature "
+            f"{'its own' if judge.temperature is None else f'{judge.temperature:g}'}, "
+            f"{plural(judge.samples, 'sample')}{f', {judge.rule}' if judge.rule else ''}, "
+            f"context {judge.context})"
+            for judge in judges
+            if judge
+        )
         raise UsageError(
             [f"The runs have several judges: {'; '.join(texts)}."],
             hint="Correct the runs of each judge by themselves.",
         )
     return judge
-
-
-def _judge_text(judge: CalibratedJudge) -> str:
-    """A judge by everything that can differ between two judges of one model."""
-    temperature = "its own" if judge.temperature is None else f"{judge.temperature:g}"
-    rule = f", {judge.rule}" if judge.rule else ""
-    return (
-        f"{judge.model} by {judge.rubric} (temperature {temperature}, "
-        f"{plural(judge.samples, 'sample')}{rule}, context {judge.context})"
-    )
 
 
 def _labels_of_runs(
@@ -180,14 +180,15 @@ def _of_turns(
     judge: Callable[[TurnRow], float | None],
     label: Callable[[LabelledTurn], float | None],
 ) -> Callable[[RunRow], Sequence[_Value]]:
-    def values(run: RunRow) -> Iterator[_Value]:
-        for turn in run.turns:
-            labelled = turns.get((run.run_id, turn.turn))
-            if (by_judge := judge(turn)) is not None:
-                by_people = label(labelled) if labelled else None
-                yield _Value(by_judge, by_people, labelled.probability if labelled else None)
+    def values(run: RunRow) -> list[_Value]:
+        labels = ((turn, turns.get((run.run_id, turn.turn))) for turn in run.turns)
+        return [
+            _Value(value, label(given) if given else None, given.probability if given else None)
+            for turn, given in labels
+            if (value := judge(turn)) is not None
+        ]
 
-    return lambda run: [*values(run)]
+    return values
 
 
 def _score(name: str, turns: Mapping[Place, LabelledTurn], rubric: Rubric) -> _Figure:
@@ -202,11 +203,6 @@ def _score(name: str, turns: Mapping[Place, LabelledTurn], rubric: Rubric) -> _F
         low=sum(dimension.low for dimension in dimensions),
         high=sum(dimension.high for dimension in dimensions),
     )
-
-
-def _answer(name: str, quantity: Quantity, turns: Mapping[Place, LabelledTurn]) -> _Figure:
-    """The rate of a yes/no label."""
-    return _rate_figure(name, quantity, turns, lambda labelled: labelled.answer(name))
 
 
 def _rate(word: str, turns: Mapping[Place, LabelledTurn], rubric: Rubric) -> _Figure:
@@ -232,13 +228,9 @@ def _rate_figure(
 ) -> _Figure:
     def judge(turn: TurnRow) -> float | None:
         strength = quantity.strength(points_of(turn), turn.events)
-        return None if strength is None else float(quantity.is_yes(strength))
+        return None if strength is None else quantity.is_yes(strength)
 
-    def number(labelled: LabelledTurn) -> float | None:
-        answer = label(labelled)
-        return None if answer is None else float(answer)
-
-    return _Figure(name=name, values=_of_turns(turns, judge, number), low=0, high=1, is_rate=True)
+    return _Figure(name=name, values=_of_turns(turns, judge, label), low=0, high=1, is_rate=True)
 
 
 def _time_figures(
@@ -277,9 +269,7 @@ def _time_figures(
 def correct_runs(
     request: CorrectionRequest, runs: Sequence[RunRow], benchmark: Benchmark
 ) -> CorrectedFigures:
-    """Each figure of each model, and the differences of each two. Raises `UsageError` as
-    `read_corrections`.
-    """
+    """Each figure of each model, and differences of each two. Raises as `read_corrections` does."""
     groups = group_by_model(runs)
     pairs = combinations([group.name for group in groups], 2)
     corrections = read_corrections(request, runs, benchmark)
@@ -310,11 +300,16 @@ def correct_figures(
         for group in groups
     ]
     names = [figure.name for figure in figures]
+    known_names = (
+        name
+        for name in names
+        if all(model.figures[name].corrected.value is not None for model in models)
+    )
     return CorrectedFigures(
         judge=corrections.judge,
         n_labels=len(corrections.turns),
         n_without_probability=sum(turn.probability is None for turn in corrections.turns.values()),
-        main_figure=next((name for name in names if _is_known(name, models)), names[0]),
+        main_figure=next(known_names, names[0]),
         models=models,
         pairs=[
             CorrectedPair(
@@ -330,10 +325,6 @@ def correct_figures(
             for first, second in pairs
         ],
     )
-
-
-def _is_known(name: str, models: Sequence[CorrectedModel]) -> bool:
-    return all(model.figures[name].corrected.value is not None for model in models)
 
 
 def _data_of(group: Group, figure: _Figure, design: Design) -> _Data:
@@ -420,7 +411,7 @@ def _to_estimated(
         reason = None if interval else NO_SPREAD
     return Estimated(
         value=rounded(min(high, max(low, estimate.value))),
-        **limits(interval),
+        **limits_of(interval),
         tuning=rounded(estimate.tuning),
         reason=reason,
         **counts,

@@ -27,9 +27,7 @@ JSON_COLUMNS, NUMBERS = ("history",), ("turn", "probability")
 
 
 class LabelledTurn(Struct, frozen=True, kw_only=True):
-    """A reply with its labels, at most one per labeller. `probability` is the sampling probability,
-    if all labels state the same.
-    """
+    """A reply with its labels, at most one a labeller; `probability` is what all of them state."""
 
     labels: tuple[Label, ...]
 
@@ -82,9 +80,8 @@ def labelled_turns(labels: Iterable[Label]) -> list[LabelledTurn]:
 
 
 def read_labels(paths: Sequence[str], rubric: Rubric | None = None) -> list[Label]:
-    """Read the labels of all files in order; with a rubric, its scores are the only ones.
-
-    Raises `UsageError` with every mistake, by file and line.
+    """Read the labels of all files in order; with a rubric, its scores are the only ones. Raises
+    `UsageError` with every mistake, by file and line.
     """
     problems: list[Words] = []
     labels: list[Label] = []
@@ -166,7 +163,10 @@ def _from_row(row: Mapping[str | None, Any]) -> dict[str, Any]:
 
 def _cell(kind: str, name: str, cell: str) -> object:
     if kind == "scores" or kind in NUMBERS:
-        number = _number(name, cell)
+        try:
+            number = float(cell)
+        except ValueError:
+            raise ValueError(f"{name} is {cell!r}: write a number, such as 2.5.") from None
         return int(number) if kind == "turn" and number.is_integer() else number
     if kind == "events":
         word = cell.strip().casefold()
@@ -177,13 +177,6 @@ def _cell(kind: str, name: str, cell: str) -> object:
         return orjson.loads(cell) if kind in JSON_COLUMNS else cell
     except orjson.JSONDecodeError as error:
         raise ValueError(f"{name} is no JSON ({error}).") from error
-
-
-def _number(name: str, cell: str) -> float:
-    try:
-        return float(cell)
-    except ValueError:
-        raise ValueError(f"{name} is {cell!r}: write a number, such as 2.5.") from None
 
 
 def _json_rows(text: str) -> Iterator[tuple[int, Any]]:
@@ -268,9 +261,7 @@ LABELLER = "mrbench"
 
 def read_annotations(paths: Sequence[str]) -> tuple[list[Label], int]:
     """The annotations of some files as labels, and how many replies were labelled twice: of these
-    the first label counts.
-
-    Raises `UsageError` with every mistake, by file and reply.
+    the first label counts. Raises `UsageError` with every mistake, by file and reply.
     """
     problems: list[Words] = []
     labels: dict[tuple[object, ...], Label] = {}
@@ -301,13 +292,14 @@ def _labels(document: object, path: str) -> Iterator[Label | str]:
         return
     for number, conversation in enumerate(document):
         place = f"{path}: conversation {number}"
-        replies = _replies(conversation)
-        history = conversation.get(HISTORY) if isinstance(conversation, dict) else None
-        if not isinstance(history, str) or replies is None:
+        values = conversation if isinstance(conversation, dict) else {}
+        replies = next((values[name] for name in REPLIES if name in values), None)
+        history = values.get(HISTORY)
+        if not isinstance(history, str) or not isinstance(replies, dict):
             yield f"{place}: it needs {HISTORY} and {' or '.join(REPLIES)}."
             continue
         messages, prompt = _messages(history)
-        conversation_id = conversation.get(ID)
+        conversation_id = values.get(ID)
         dialogue = str(number if conversation_id in (None, "") else conversation_id)
         for author, entry in replies.items():
             scores = _scores(entry)
@@ -326,17 +318,8 @@ def _labels(document: object, path: str) -> Iterator[Label | str]:
             )
 
 
-def _replies(conversation: object) -> Mapping[str, Any] | None:
-    if not isinstance(conversation, dict):
-        return None
-    replies = next((conversation[name] for name in REPLIES if name in conversation), None)
-    return replies if isinstance(replies, dict) else None
-
-
 def _messages(history: str) -> tuple[tuple[PrecedingMessage, ...], str]:
-    """The messages before the student's last one, and that one, which is answered; empty where the
-    tutor spoke last.
-    """
+    """Those before the student's last one, and that one, empty where the tutor spoke last."""
     parts = SPEAKER.split(history.replace("\xa0", " "))
     lines = [
         PrecedingMessage(

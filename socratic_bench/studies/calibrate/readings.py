@@ -9,7 +9,8 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from socratic_bench.documents.calibration import CalibratedJudge, Label, PrecedingMessage
+from socratic_bench.documents.calibration import Label, PrecedingMessage
+from socratic_bench.documents.judge_status import CalibratedJudge
 from socratic_bench.errors import Problem, UsageError, Words
 from socratic_bench.studies.calibrate.labels import LabelledTurn
 from socratic_bench.studies.groups import design_of
@@ -22,9 +23,7 @@ _BOUNDED = re.compile(r"([\w-]+)\s*(<|>=)\s*(-?\d+(?:\.\d+)?)")
 
 
 class Quantity(Struct, frozen=True, kw_only=True):
-    """What makes a verdict a yes: an event, or a score on one side of a bound. `sign` is -1 if a
-    low score means yes.
-    """
+    """What makes a verdict a yes: an event, or a score above (`sign` 1) or below (-1) a bound."""
 
     name: str
     score: str | None = None
@@ -32,9 +31,7 @@ class Quantity(Struct, frozen=True, kw_only=True):
     bound: float = 0.0
 
     def strength(self, scores: Mapping[str, float], events: Collection[str] | None) -> float | None:
-        """How strongly the verdict says yes: higher is stronger; `None` if the verdict does not
-        tell. `events` are those that the judge saw.
-        """
+        """How strongly a verdict with these events says yes; `None` if it does not tell."""
         if self.score is None:
             return None if events is None else float(self.name in events)
         score = scores.get(self.score)
@@ -145,11 +142,7 @@ def scenario_names(runs: Sequence[RunRow]) -> Mapping[str, str]:
 
 def score_of(turn: LabelledTurn, name: str, rubric: Rubric) -> float | None:
     """Mean score by people of a dimension, or of the sum of dimensions."""
-    return (
-        turn.total([dimension.name for dimension in rubric.dimensions])
-        if name == TOTAL
-        else turn.score(name)
-    )
+    return turn.total(rubric.names) if name == TOTAL else turn.score(name)
 
 
 def clustered_values(values: Iterable[tuple[str, Value]]) -> list[list[Value]]:
@@ -175,7 +168,7 @@ def human_scores(
     turns: Sequence[LabelledTurn], name: str, rubric: Rubric
 ) -> list[list[tuple[float, float]]]:
     """Pairs of scores by two labellers of one reply, by dialogue."""
-    names = [dimension.name for dimension in rubric.dimensions] if name == TOTAL else [name]
+    names = rubric.names if name == TOTAL else [name]
 
     def score(label: Label) -> float | None:
         is_complete = all(dimension in label.scores for dimension in names)
@@ -206,14 +199,12 @@ def human_answers(turns: Sequence[LabelledTurn], name: str) -> list[list[tuple[f
 
 def parse_quantity(word: str, rubric: Rubric) -> Quantity:
     """Parse `EVENT`, `DIMENSION<BOUND` or `DIMENSION>=BOUND`, where overall_score is the sum of
-    dimensions.
-
-    Raises `UsageError` for what the rubric does not have.
+    dimensions. Raises `UsageError` for what the rubric does not have.
     """
     if word in (event.name for event in rubric.events):
         return Quantity(name=word)
     match = _BOUNDED.fullmatch(word.strip())
-    if match and match[1] in _scores(rubric):
+    if match and match[1] in (*rubric.names, TOTAL):
         sign = -1 if match[2] == "<" else 1
         return Quantity(name=word.strip(), score=match[1], sign=sign, bound=float(match[3]))
     raise UsageError(
@@ -222,22 +213,16 @@ def parse_quantity(word: str, rubric: Rubric) -> Quantity:
     )
 
 
-def _scores(rubric: Rubric) -> list[str]:
-    return [*(dimension.name for dimension in rubric.dimensions), TOTAL]
-
-
 def _choices(rubric: Rubric) -> str:
     events = (event.name for event in rubric.events)
-    return ", ".join([*events, *(f"{name}<BOUND" for name in _scores(rubric))])
+    return ", ".join([*events, *(f"{name}<BOUND" for name in (*rubric.names, TOTAL))])
 
 
 def match_quantities(
     words: Mapping[str, str], labels: set[str], rubric: Rubric
 ) -> dict[str, Quantity]:
     """The judge's quantity for each yes/no label: the requested one, otherwise the event of the
-    same name.
-
-    Raises `UsageError` with every mistake.
+    same name. Raises `UsageError` with every mistake.
     """
     problems: list[Words] = []
     quantities: dict[str, Quantity] = {}
@@ -245,7 +230,13 @@ def match_quantities(
         try:
             quantities[name] = parse_quantity(words.get(name, name), rubric)
         except UsageError as error:
-            problems += error.sentences if name in words else [_no_event(name, rubric)]
+            missing = Problem.of(
+                "The rubric {rubric_id} has no event {name!r}, which is labelled: say with {match} "
+                "{name}=QUANTITY what the judge says yes by.",
+                rubric_id=rubric.id,
+                name=name,
+            )
+            problems += error.sentences if name in words else [missing]
     problems += [
         Problem.of("{match} names {name!r}, which is not labelled.", name=name)
         for name in words
@@ -254,12 +245,3 @@ def match_quantities(
     if problems:
         raise UsageError(problems, hint=f"A QUANTITY is {_choices(rubric)}, or >=.")
     return quantities
-
-
-def _no_event(name: str, rubric: Rubric) -> Problem:
-    return Problem.of(
-        "The rubric {rubric_id} has no event {name!r}, which is labelled: say with {match} "
-        "{name}=QUANTITY what the judge says yes by.",
-        rubric_id=rubric.id,
-        name=name,
-    )

@@ -3,7 +3,7 @@ judge or model.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -17,6 +17,7 @@ from socratic_bench.benchmarks import RunConfig, load_benchmark
 from socratic_bench.documents.calibration import Label, LabellingDocument
 from socratic_bench.errors import ArtifactError, Mistakes, Problem, UsageError
 from socratic_bench.ports.benchmark import Benchmark
+from socratic_bench.storage.stores import Region
 from socratic_bench.studies.calibrate.labels import read_labels
 from socratic_bench.studies.calibrate.readings import judge_of, scenario_names, words_of
 from socratic_bench.studies.reading import read_runs
@@ -33,9 +34,7 @@ _YES_OR_NO = {"y": True, "yes": True, "n": False, "no": False}
 
 
 class LabellingRequest(Struct, frozen=True, kw_only=True):
-    """What the user asks for: about so many turns of these runs, labelled by a rubric (default: the
-    one that judged them) into a file.
-    """
+    """What to label: so many turns of these runs, by a rubric (default: that which judged them)."""
 
     runs: tuple[str, ...]
     file: str
@@ -52,7 +51,8 @@ class LabelFile:
     it stay, even if they are written meanwhile.
     """
 
-    def __init__(self, path: Path, labeller: str) -> None:
+    def __init__(self, path: Path, labeller: str, turns: Sequence[Label]) -> None:
+        """Raises `UsageError` if the person's earlier labels are of other turns than these."""
         self._path = path
         self._labeller = labeller
         is_special = path.exists() and not path.is_file()
@@ -62,13 +62,10 @@ class LabelFile:
         self._own = {
             (label.run_id, label.turn): label for label in labels if label.labeller == labeller
         }
-
-    def check_earlier(self, labels: Sequence[Label]) -> None:
-        """Raises `UsageError` if the person's earlier labels are of other turns than these."""
-        probabilities = {(label.run_id, label.turn): label.probability for label in labels}
+        probabilities = {(label.run_id, label.turn): label.probability for label in turns}
         if any(probabilities.get(place) != label.probability for place, label in self._own.items()):
             raise UsageError(
-                [f"{self._labeller} has begun {self._path} with other turns than are drawn now."],
+                [f"{labeller} has begun {path} with other turns than are drawn now."],
                 hint=Problem.of("Give the same runs, {turns} and {seed} as then, or another file."),
             )
 
@@ -77,9 +74,8 @@ class LabelFile:
         return self._own.get((label.run_id, label.turn), label)
 
     def keep(self, label: Label) -> None:
-        """Store a label, or remove one without answers; it is on disk once this returns.
-
-        Raises `ArtifactError` if the file cannot be written.
+        """Store a label, or remove one without answers; it is on disk once this returns. Raises
+        `ArtifactError` if the file cannot be written.
         """
         place = (label.run_id, label.turn)
         if label.scores or label.events:
@@ -90,17 +86,6 @@ class LabelFile:
         body = b"".join(
             msgspec.json.encode(label) + b"\n" for label in (*other_labels, *self._own.values())
         )
-        try:
-            self._write(body)
-        except OSError as error:
-            raise ArtifactError(f"{self._path} cannot be written: {error.strerror}.") from error
-
-    def _read_labels(self) -> Sequence[Label]:
-        """All labels that are in the file now."""
-        is_begun = self._path.exists() and self._path.stat().st_size
-        return read_labels([str(self._path)]) if is_begun else []
-
-    def _write(self, body: bytes) -> None:
         # Of this process alone: somebody else may write the same file just now.
         beside = self._path.with_name(f".{self._path.name}.{os.getpid()}.new")
         try:
@@ -109,8 +94,15 @@ class LabelFile:
                 file.flush()
                 os.fsync(file.fileno())
             beside.replace(self._path)
+        except OSError as error:
+            raise ArtifactError(f"{self._path} cannot be written: {error.strerror}.") from error
         finally:
             beside.unlink(missing_ok=True)
+
+    def _read_labels(self) -> Sequence[Label]:
+        """All labels that are in the file now."""
+        is_begun = self._path.exists() and self._path.stat().st_size
+        return read_labels([str(self._path)]) if is_begun else []
 
 
 class Session:
@@ -218,10 +210,9 @@ class Question(Struct, frozen=True, kw_only=True):
     read: Callable[[str], float | str | None]
 
 
-def prepare_labelling(request: LabellingRequest, region: Callable[[], str]) -> Labelling:
-    """Sample turns and open the file.
-
-    Raises `UsageError` with what is wrong, `ArtifactError` if a store cannot be read.
+def prepare_labelling(request: LabellingRequest, region: Region) -> Labelling:
+    """Sample turns and open the file. Raises `UsageError` with what is wrong, `ArtifactError` if a
+    store cannot be read.
     """
     mistakes = Mistakes()
     stored = read_runs(request.runs, region, mistakes, judging=request.judging)
@@ -230,12 +221,17 @@ def prepare_labelling(request: LabellingRequest, region: Callable[[], str]) -> L
     runs = sorted(stored.runs, key=lambda run: run.run_id)
     rubric = _rubric(runs, request.rubric, stored.benchmark)
     scenarios = scenario_names(runs)
+    sampled_turns = sample_turns(
+        runs, request.n_turns, seed=request.seed, whole_dialogues=request.whole_dialogues
+    )
+    if not sampled_turns:
+        message = "No turn was drawn: ask for more {turns}, or take another {seed}."
+        raise UsageError([Problem.of(message)])
     turns = [
         _empty_label(sampled, request.labeller, scenarios[sampled.run.run_id])
-        for sampled in _sample(runs, request)
+        for sampled in sampled_turns
     ]
-    file = LabelFile(Path(request.file), request.labeller)
-    file.check_earlier(turns)
+    file = LabelFile(Path(request.file), request.labeller, turns)
     return Labelling(
         request=request,
         session=Session(turns, rubric, file),
@@ -273,16 +269,6 @@ def _empty_label(sampled: SampledTurn, labeller: str, scenario: str) -> Label:
     )
 
 
-def _sample(runs: Sequence[RunRow], request: LabellingRequest) -> Sequence[SampledTurn]:
-    turns = sample_turns(
-        runs, request.n_turns, seed=request.seed, whole_dialogues=request.whole_dialogues
-    )
-    if not turns:
-        message = "No turn was drawn: ask for more {turns}, or take another {seed}."
-        raise UsageError([Problem.of(message)])
-    return turns
-
-
 def sample_turns(
     runs: Sequence[RunRow], n_turns: int, *, seed: int, whole_dialogues: bool = False
 ) -> list[SampledTurn]:
@@ -317,26 +303,18 @@ def _chance(*parts: object) -> float:
 
 
 def _weight(run: RunRow, turn: TurnRow) -> float:
+    thresholds = run.document.get("thresholds") or {}
+    names = load_benchmark(run.at("benchmark")).parts.thresholds.__struct_encode_fields__
+    # The benchmark's thresholds of scores are decimal; whole ones count turns.
+    of_scores = [thresholds[n] for n in names if isinstance(thresholds.get(n), float)]
     score = turn.score
-    near = score is not None and any(
-        abs(score - threshold) <= NEAR_POINTS for threshold in _thresholds(run)
-    )
+    near = score is not None and any(abs(score - bound) <= NEAR_POINTS for bound in of_scores)
     disputed = turn.spread >= DISPUTED_POINTS
     return (NEAR if near else 1.0) * (DISPUTED if disputed else 1.0)
 
 
-def _thresholds(run: RunRow) -> Iterator[float]:
-    """The benchmark's thresholds of scores, which are decimal; whole ones count turns."""
-    thresholds = run.document.get("thresholds") or {}
-    for name in load_benchmark(run.at("benchmark")).parts.thresholds.__struct_encode_fields__:
-        if isinstance(value := thresholds.get(name), float):
-            yield value
-
-
 def _factor(weights: Sequence[float], n_turns: int) -> float:
-    """The factor of the weights by which as many turns are sampled on average; a probability is at
-    most 1.
-    """
+    """The factor of weights by which so many are sampled on average; a probability is at most 1."""
     low, high = 0.0, 1.0 / min(weights, default=1.0)
     for _ in range(HALVINGS):
         middle = (low + high) / 2

@@ -17,11 +17,10 @@ from socratic_bench.documents.calibration import CorrectedFigures
 from socratic_bench.documents.report import ReportDocument, ReportFile
 from socratic_bench.errors import ArtifactError
 from socratic_bench.studies.report.differences import undecided_because
-from socratic_bench.studies.report.html import page_of
+from socratic_bench.studies.report.html import draw_on_paper, page_of, paint
 from socratic_bench.studies.report.parts import Chart, Figure, Section, clean_text
 from socratic_bench.studies.report.report import Report, report_of
 from socratic_bench.studies.report.study import Rows, Study
-from socratic_bench.studies.report.svg import draw_on_paper, paint
 from socratic_bench.studies.report.tables import csv_of, parquet_of, tables_of
 from socratic_bench.version import VERSION
 

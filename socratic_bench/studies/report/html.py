@@ -1,25 +1,181 @@
-"""A report as one self-contained HTML file, and the transcripts in it."""
+"""A report as one self-contained HTML file with its transcripts; and charts as SVG and PNG.
+
+In vl-convert's output each mark has its words as a label and its colour as a value. Here labels
+become tooltips, coordinates are rounded, and colours become classes, to which a page's style gives
+values for light and dark.
+"""
 
 import base64
 import re
 import zlib
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
+from html import escape
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import orjson
 from msgspec import Struct
 
-from socratic_bench.errors import Problem, UsageError
+from socratic_bench.errors import Naming, Problem, UsageError
+from socratic_bench.studies.report.charts import LIGHT, NAMED, PAPER
 from socratic_bench.studies.report.leaderboard import kinds_of
-from socratic_bench.studies.report.parts import clean_text, count_text, spans_of
+from socratic_bench.studies.report.parts import Chart, clean_text, count_text, spans_of
 from socratic_bench.studies.report.report import Report
 from socratic_bench.studies.report.study import Study
-from socratic_bench.studies.report.svg import draw_charts
 from socratic_bench.studies.rows import RunRow, TurnRow, VerdictRow
 from socratic_bench.version import VERSION
+
+SVG = "http://www.w3.org/2000/svg"
+PLACES = 1
+OWN_FONT = "Liberation Sans"
+FONTS = "Arial, Helvetica, Liberation Sans, sans-serif"
+# As journals ask for.
+PAPER_PPI = 300
+_NUMBER = re.compile(r"-?\d+\.\d{2,}")
+FONT_SIZE = 12
+# What a mark without the attribute has anyway.
+_MEANINGLESS = {
+    **dict.fromkeys(("opacity", "fill-opacity", "stroke-opacity", "stroke-width"), "1"),
+    **dict.fromkeys(("x2", "y2"), "0"),
+    "font-size": f"{FONT_SIZE}px",
+    "font-weight": "normal",
+    "text-anchor": "start",
+    "transform": "translate(0,0)",
+}
+_DROPPED = ("class", "role", "aria-label", "aria-hidden", "aria-roledescription", "pointer-events")
+_NAMES = {code: name for name, code in NAMED.items()}
+
+
+def draw_charts(charts: Iterable[Chart], most_bytes: int) -> dict[str, str]:
+    """SVGs of each chart by name, with title and description: one for a page and one for a phone;
+    the page's style shows the one that fits. If all would exceed `most_bytes`, the largest charts
+    are drawn for a phone only, which fits any page. Raises `ImportError` without vl-convert.
+    """
+    drawings = {
+        chart.name: (
+            _whole(chart, _draw(chart.specs.wide), chart.name, ' class="broad"'),
+            _whole(chart, _draw(chart.specs.narrow), f"{chart.name}-narrow", ' class="narrow"'),
+        )
+        for chart in charts
+    }
+    made = {name: "".join(pair) for name, pair in drawings.items()}
+    for name in sorted(drawings, key=lambda chart: -len(made[chart])):
+        if sum(map(len, made.values())) <= most_bytes:
+            break
+        made[name] = drawings[name][1].replace(' class="narrow"', "", 1)
+    return made
+
+
+def _whole(chart: Chart, root: ET.Element, name: str, more: str, ground: str = "") -> str:
+    width, height = root.get("width", "0"), root.get("height", "0")
+    ET.register_namespace("", SVG)
+    body = "".join(ET.tostring(child, encoding="unicode") for child in root)
+    body = body.replace(f' xmlns="{SVG}"', "").replace(" />", "/>")
+    name = escape(name)
+    return (
+        f'<svg xmlns="{SVG}" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'role="img" font-size="{FONT_SIZE}" aria-labelledby="{name}-title {name}-desc"{more}>'
+        f'<title id="{name}-title">{escape(chart.title)}</title>'
+        f'<desc id="{name}-desc">{escape(chart.description)}</desc>{ground}{body}</svg>'
+    )
+
+
+def _draw(spec: Mapping[str, Any]) -> ET.Element:
+    import vl_convert
+
+    text = vl_convert.vegalite_to_svg(_map_texts(spec, clean_text), allowed_base_urls=[])
+    root = ET.fromstring(text)  # noqa: S314 -- vl-convert's own
+    _clean(root)
+    # Each sign of a legend has the words beside it as a tooltip.
+    for parent in root.iter():
+        for sign, words in pairwise(parent):
+            is_key = sign.tag == f"{{{SVG}}}path" and words.tag == f"{{{SVG}}}text"
+            if is_key and not len(sign):
+                ET.SubElement(sign, f"{{{SVG}}}title").text = words.text
+    return root
+
+
+def _map_texts(spec: Any, words: Naming) -> Any:  # noqa: ANN401 -- the same
+    """The same specification with changed texts."""
+    if isinstance(spec, Mapping):
+        return {key: _map_texts(value, words) for key, value in spec.items()}
+    if isinstance(spec, list | tuple):
+        return [_map_texts(value, words) for value in spec]
+    return words(spec) if isinstance(spec, str) else spec
+
+
+def _clean(parent: ET.Element) -> None:
+    for child in [*parent]:
+        kind = child.get("class", "")  # of a frame that shows nothing
+        if kind in ("background", "foreground") or (not kind and child.get("display") == "none"):
+            parent.remove(child)
+            continue
+        label = child.get("aria-label")
+        is_mark = child.get("role") == "graphics-symbol" and len(child) == 0
+        _clean(child)
+        if is_mark and label:
+            title = ET.Element(f"{{{SVG}}}title")
+            title.text = label
+            child.insert(0, title)
+        _set_classes(child)
+        if child.tag == f"{{{SVG}}}g" and (len(child) == 0 or not child.attrib):
+            at = [*parent].index(child)
+            parent[at : at + 1] = [*child]
+
+
+def _set_classes(element: ET.Element) -> None:
+    classes = []
+    for key, prefix in (("fill", "f"), ("stroke", "s")):
+        name = _NAMES.get(element.get(key, ""))
+        if name:
+            classes.append(f"{prefix}-{name}")
+            del element.attrib[key]
+    if "stroke" not in element.attrib and "s-" not in " ".join(classes):
+        element.attrib.pop("stroke-width", None)
+    for key in (*_DROPPED, "font-family"):
+        element.attrib.pop(key, None)
+    for key, value in [*element.attrib.items()]:
+        if _MEANINGLESS.get(key) == value:
+            del element.attrib[key]
+        else:
+            element.attrib[key] = _NUMBER.sub(lambda n: f"{round(float(n[0]), PLACES):g}", value)
+    if classes:
+        element.set("class", " ".join(classes))
+
+
+def draw_on_paper(chart: Chart) -> bytes:
+    """A chart as a self-contained SVG file in fixed colours. Raises `ImportError` without
+    vl-convert.
+    """
+    ground = f'<rect width="100%" height="100%" fill="{LIGHT[PAPER]}"/>'
+    more = f' font-family="{FONTS}"'
+    return _whole(chart, _draw(_on_paper(chart.specs.wide)), chart.name, more, ground).encode()
+
+
+def _on_paper(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """In fixed colours on white, in vl-convert's own font: it draws no text in missing fonts."""
+    drawing: dict[str, Any] = _map_texts(
+        spec, lambda text: LIGHT[_NAMES[text]] if text in _NAMES else clean_text(text)
+    )
+    return {
+        **drawing,
+        "config": {**drawing["config"], "background": LIGHT[PAPER], "font": OWN_FONT},
+    }
+
+
+def paint(chart: Chart) -> bytes:
+    """A chart as PNG. Raises `ImportError` without vl-convert."""
+    import vl_convert
+
+    body: bytes = vl_convert.vegalite_to_png(
+        _on_paper(chart.specs.wide), ppi=PAPER_PPI, allowed_base_urls=[]
+    )
+    return body
+
 
 # So that reports of few runs of many models stay under 600 KB.
 MOST_DRAWN_BYTES = 380_000
@@ -40,7 +196,7 @@ class Page(Struct, frozen=True, kw_only=True):
 class _PageTemplate:
     """All of a page but its transcripts; charts are drawn once."""
 
-    def __init__(self, report: Report, call: Callable[[str], str]) -> None:
+    def __init__(self, report: Report, call: Naming) -> None:
         import jinja2
 
         self._report = report
@@ -68,8 +224,11 @@ class _PageTemplate:
         blocks = transcripts(study, left_out)
         runs = study.rows.runs
         models = count_text(len(study.ranked), "model")
+        # Nothing is told of clusters for items, and for prompts of a single sample.
+        is_unclustered = any(run.parts for run in runs) or len(study.rows.samples) == 1
         text = self._template.render(
-            policy=self._policy(),
+            policy=f"default-src 'none'; style-src {_hash(self._style)}; "
+            f"script-src {_hash(self._script)}; base-uri 'none'; form-action 'none'",
             style=self._style,
             script=self._script,
             kicker=f"{study.rows.benchmark.name} benchmark, {count_text(len(runs), 'run')} of "
@@ -82,15 +241,9 @@ class _PageTemplate:
             speakers=_speakers(study),
             instructions=_instructions(len(left_out), len(runs), self._call),
             footer=f"Made by socratic-runner {VERSION} from stored runs. Intervals are 95 %"
-            f"{_clustered(study)}.",
+            f"{'' if is_unclustered else f', clustered by {study.views.sample}'}.",
         )
         return text.lstrip().encode()
-
-    def _policy(self) -> str:
-        return (
-            f"default-src 'none'; style-src {_hash(self._style)}; "
-            f"script-src {_hash(self._script)}; base-uri 'none'; form-action 'none'"
-        )
 
 
 class Transcripts(Struct, frozen=True, kw_only=True):
@@ -100,14 +253,15 @@ class Transcripts(Struct, frozen=True, kw_only=True):
     blocks: Sequence[str]
 
 
-def page_of(study: Study, report: Report, max_bytes: int, call: Callable[[str], str] = str) -> Page:
+def page_of(study: Study, report: Report, max_bytes: int, call: Naming = str) -> Page:
     """The page; transcripts are left out, those of the last repeats first, until the file is small
-    enough. `call` names a setting for sentences.
-
-    Raises `UsageError` if it is too large even without transcripts.
+    enough. `call` names a setting for sentences. Raises `UsageError` if it is too large even
+    without transcripts.
     """
     template = _PageTemplate(report, call)
-    order = [run.run_id for run in sorted(study.rows.runs, key=_repeat)]
+    order = [
+        run.run_id for run in sorted(study.rows.runs, key=lambda run: (run.repeat or 0, run.run_id))
+    ]
     whole = template.page(study, ())
     if len(whole) <= max_bytes:
         return Page(body=whole, left_out=())
@@ -124,23 +278,32 @@ def page_of(study: Study, report: Report, max_bytes: int, call: Callable[[str], 
     return Page(body=template.page(study, {*left_out}), left_out=left_out)
 
 
-def _repeat(run: RunRow) -> tuple[int, str]:
-    return run.repeat or 0, run.run_id
-
-
 def transcripts(study: Study, left_out: Collection[str] = ()) -> Transcripts:
-    """An index of all runs, the worst first, and compressed blocks of the turns of those not in
-    `left_out`.
-    """
-    events = sorted({name for run in study.rows.runs for name in events_of(run)})
-    samples = study.rows.samples
+    """An index of all runs, the worst first, and compressed turns of those not in `left_out`."""
+    by_run = {
+        run.run_id: {name for turn in run.turns for name in turn.events or ()}
+        for run in study.rows.runs
+    }
+    events = sorted({name for names in by_run.values() for name in names})
+    samples, sign = study.rows.samples, 1 if study.ordering.higher_is_better else -1
     blocks: list[str] = []
-    entries: list[list[Any]] = []
+    entries: list[tuple[Any, list[Any]]] = []
     pending: list[bytes] = []
     for run in study.rows.runs:
         is_kept = run.run_id not in left_out
-        place = [len(blocks), len(pending)] if is_kept else [None, None]
-        entries.append([*_entry(run, study, samples, events), *place])
+        value = run.metrics[study.ordering.name]
+        entry = [
+            run.run_id,
+            study.ranked.index(run.model),
+            samples.index(run.sample_name),
+            run.repeat,
+            len(run.turns),
+            value,
+            [events.index(name) for name in sorted(by_run[run.run_id])],
+            _first_short(run, study),
+            *((len(blocks), len(pending)) if is_kept else (None, None)),
+        ]
+        entries.append(((value is None, sign * (value or 0.0), run.run_id), entry))
         if is_kept:
             pending.append(orjson.dumps([_turn(turn, study) for turn in run.turns]))
             if sum(map(len, pending)) >= BLOCK_BYTES:
@@ -154,29 +317,12 @@ def transcripts(study: Study, left_out: Collection[str] = ()) -> Transcripts:
         "models": study.ranked,
         "samples": [clean_text(sample) for sample in samples],
         "events": events,
-        "runs": sorted(entries, key=lambda entry: _place(entry, study)),
+        "runs": [entry for _, entry in sorted(entries, key=lambda pair: pair[0])],
     }
-    return Transcripts(index=_in_page(orjson.dumps(index)), blocks=blocks)
-
-
-def _entry(run: RunRow, study: Study, samples: Sequence[str], events: Sequence[str]) -> list[Any]:
-    return [
-        run.run_id,
-        study.ranked.index(run.model),
-        samples.index(run.sample_name),
-        run.repeat,
-        len(run.turns),
-        run.metrics[study.ordering.name],
-        [events.index(name) for name in sorted(events_of(run))],
-        _first_short(run, study),
-    ]
-
-
-def _place(entry: Sequence[Any], study: Study) -> tuple[bool, float, str]:
-    """Sort key of a run in the index: the worst first, unknown last."""
-    run_id, value = entry[0], entry[5]
-    sign = 1 if study.ordering.higher_is_better else -1
-    return value is None, sign * (value or 0.0), run_id
+    text = orjson.dumps(index).decode()
+    for letter, code in (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026")):
+        text = text.replace(letter, code)  # so that it cannot end the element around it
+    return Transcripts(index=text, blocks=blocks)
 
 
 def _first_short(run: RunRow, study: Study) -> int | None:
@@ -238,30 +384,18 @@ def _packed(runs: Sequence[bytes]) -> str:
     return base64.b64encode(body).decode()
 
 
-def _in_page(body: bytes) -> str:
-    """JSON that cannot end the element around it."""
-    return body.decode().replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def events_of(run: RunRow) -> set[str]:
-    """Events that any judge saw in the turn."""
-    return {name for turn in run.turns for name in turn.events or ()}
-
-
 def _unbroken(text: str) -> str:
     """Keep a figure and its sign on one line."""
     return re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", text)
 
 
-def _emphasis(models: Sequence[str]) -> Callable[[str], str]:
+def _emphasis(models: Sequence[str]) -> Naming:
     """A function that emphasises names of models in a sentence."""
     from markupsafe import Markup
 
     longest = sorted(models, key=len, reverse=True)
-    names, strong = (
-        re.compile(f"({'|'.join(map(re.escape, longest))})"),
-        Markup("<strong>{}</strong>"),
-    )
+    names = re.compile(f"({'|'.join(map(re.escape, longest))})")
+    strong = Markup("<strong>{}</strong>")
 
     def emphasise(text: str) -> str:
         parts = names.split(_unbroken(clean_text(text)))  # every other one is a name
@@ -272,17 +406,7 @@ def _emphasis(models: Sequence[str]) -> Callable[[str], str]:
     return emphasise
 
 
-def _clustered(study: Study) -> str:
-    """What intervals are clustered by, for a sentence; nothing for items, and for prompts of a
-    single sample.
-    """
-    is_of_parts = any(run.parts for run in study.rows.runs)
-    if is_of_parts or len(study.rows.samples) == 1:
-        return ""
-    return f", clustered by {study.views.sample}"
-
-
-def _instructions(n_left_out: int, n_runs: int, call: Callable[[str], str]) -> list[str]:
+def _instructions(n_left_out: int, n_runs: int, call: Naming) -> list[str]:
     sentences = [
         (
             "The worst run first; a run opens where it first falls short. What the judge bases a "

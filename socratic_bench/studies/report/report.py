@@ -21,7 +21,13 @@ from socratic_bench.studies.report.breakdown import (
 )
 from socratic_bench.studies.report.differences import differences, result_sentences
 from socratic_bench.studies.report.judges import jury, labels_section
-from socratic_bench.studies.report.leaderboard import axes, board, cost, groups, latency
+from socratic_bench.studies.report.leaderboard import (
+    axes,
+    board,
+    cost,
+    groups,
+    latency,
+)
 from socratic_bench.studies.report.parts import Section, count_text, listed, percent, usd
 from socratic_bench.studies.report.study import Study
 from socratic_bench.studies.rows import RunRow
@@ -47,9 +53,7 @@ class Report(Struct, frozen=True, kw_only=True):
 
 
 def report_of(study: Study, corrected: CorrectedFigures | None = None) -> Report:
-    """Build the report; sections without data are left out. `corrected` has figures by labels, if
-    there are any.
-    """
+    """The report, without sections that have no data. `corrected` has figures by labels."""
     candidates = (
         differences(study),
         by_turn(study),

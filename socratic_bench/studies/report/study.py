@@ -3,7 +3,7 @@ share: order, means, intervals, differences of models, and times until an event.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
 
@@ -12,12 +12,14 @@ from msgspec.structs import replace
 
 from socratic_bench.concurrency import convert
 from socratic_bench.documents.judge import Juror, silent_jurors
-from socratic_bench.documents.judge_status import JudgeIdentity, JudgeStatus, StoredCalibration
+from socratic_bench.documents.judge_status import JudgeStatus, StoredCalibration
 from socratic_bench.documents.sweep import CellRow, PairedDifference, Survival
 from socratic_bench.errors import Mistakes
 from socratic_bench.ports.benchmark import Benchmark, MetricInfo
 from socratic_bench.ports.parts import Views
 from socratic_bench.statistics.intervals import clustered, is_available
+from socratic_bench.storage.stores import Region
+from socratic_bench.studies.calibrate.readings import judge_of
 from socratic_bench.studies.figures import (
     Design,
     interval_of,
@@ -63,13 +65,12 @@ class Rows(Struct, frozen=True, kw_only=True):
 
 def read_rows(
     arguments: Sequence[str],
-    region: Callable[[], str],
+    region: Region,
     judging: str | None = None,
     calibrations: Sequence[StoredCalibration] = (),
 ) -> Rows:
     """The runs that arguments name, each once. With a `judging`, its verdicts replace the first
     ones; with `calibrations`, these replace what runs say about the calibration of their judges.
-
     Raises `UsageError` with every mistake, and `ArtifactError` for a store.
     """
     mistakes = Mistakes()
@@ -85,17 +86,13 @@ def read_rows(
 
 
 def _with_calibration(run: RunRow, calibrations: Sequence[StoredCalibration]) -> RunRow:
-    judge = run.document.get("judge")
+    judge = judge_of(run)
     if judge is None:
         return run
-    context, jurors = run.at("inputs.judge_context"), judge.get("jurors") or []
-    identity = replace(
-        convert(judge, JudgeIdentity),
-        silent=silent_jurors(convert(jurors, list[Juror])),
-        **({} if context is None else {"context": context}),
-    )
-    status = to_builtins(JudgeStatus.of(identity, calibrations))
-    return replace(run, document={**run.document, "judge": {**judge, "calibration": status}})
+    entry = run.document["judge"]
+    silent = silent_jurors(convert(entry.get("jurors") or [], list[Juror]))
+    status = to_builtins(JudgeStatus.of(replace(judge, silent=silent), calibrations))
+    return replace(run, document={**run.document, "judge": {**entry, "calibration": status}})
 
 
 # More panels in one chart tell nobody anything, and colours and shapes would come twice.
@@ -255,9 +252,7 @@ class Study:
 
 
 def _varied(rows: Rows) -> Mapping[str, str]:
-    """What differs between runs of one model that could change their figures: by path in a run's
-    document, its name.
-    """
+    """What differs between runs of a model and may change figures: names by path in documents."""
     varied: dict[str, str] = {}
     for model in rows.models:
         runs = rows.of(model)

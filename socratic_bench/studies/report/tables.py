@@ -70,7 +70,8 @@ def _table(
 ) -> RowTable:
     """Build a table; columns without a declared type take the kind of their values."""
     made = [*rows]
-    kinds = {**_kinds(record), **further}
+    declared = {name: kind_of(hint) for name, hint in get_type_hints(record).items()}
+    kinds = {**declared, **further}
     types_by_name: dict[str, set[type]] = {}
     for row in made:
         for key, value in row.items():
@@ -82,10 +83,6 @@ def _table(
         columns={key: columns[key] for key in sorted(columns, key=partial(_place, record))},
         rows=[{key: _fit(value, columns[key]) for key, value in row.items()} for row in made],
     )
-
-
-def _kinds(record: type) -> dict[str, Kind]:
-    return {name: kind_of(hint) for name, hint in get_type_hints(record).items()}
 
 
 def _kind_of_values(key: str, types: set[type]) -> Kind:
@@ -105,9 +102,7 @@ def _place(record: type, column: str) -> int:
 
 
 def _fit(value: Cell, kind: Kind) -> Cell:
-    """Fit a value to its column: whole numbers become floats in a column of floats, and values
-    become text in a column of text.
-    """
+    """Fit a value to its column: to a float in one of floats, to text in one of text."""
     if value is None or isinstance(value, str | datetime):
         return value
     if kind == "text":
@@ -131,6 +126,7 @@ def _metric_kinds(rows: Rows) -> dict[str, Kind]:
 
 
 def _run(run: RunRow, rows: Rows) -> Mapping[str, Cell]:
+    jurors = ", ".join(str(juror.get("model")) for juror in run.at("judge.jurors") or ())
     record = _cells(
         RunRecord,
         run,
@@ -143,7 +139,7 @@ def _run(run: RunRow, rows: Rows) -> Mapping[str, Cell]:
         region=run.at("inputs.region"),
         service_tier=run.at("inputs.service_tier"),
         temperature=run.at("inputs.temperature"),
-        judges=_judges(run),
+        judges=jurors or run.at("judge.model"),
         rubric=run.at("judge.rubric"),
         judge_coverage=run.at("judge.coverage"),
         calibration=run.at("judge.calibration.status"),
@@ -169,12 +165,6 @@ def _cells(record: type[Struct], *sources: object, **more: Cell) -> dict[str, Ce
 
 def _time(text: object) -> datetime | None:
     return datetime.fromisoformat(text) if isinstance(text, str) else None
-
-
-def _judges(run: RunRow) -> str | None:
-    jurors = [str(juror.get("model")) for juror in run.at("judge.jurors") or ()]
-    names: str | None = ", ".join(jurors) or run.at("judge.model")
-    return names
 
 
 def _own_kinds(rows: Rows) -> dict[str, Kind]:
@@ -273,17 +263,14 @@ def _csv_cell(cell: Cell) -> str:
         return str(cell).lower()
     if isinstance(cell, str):
         return _quote(cell)
-    return _moment(cell) if isinstance(cell, datetime) else repr(cell)
-
-
-def _moment(time: datetime) -> str:
-    return time.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    if isinstance(cell, datetime):
+        return cell.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return repr(cell)
 
 
 def parquet_of(table: RowTable, place: Path) -> bytes:
-    """Parquet, made in a temporary folder in `place`.
-
-    Raises `ArtifactError` if that cannot be made, and `ImportError` without duckdb.
+    """Parquet, made in a temporary folder in `place`. Raises `ArtifactError` if that cannot be
+    made, and `ImportError` without duckdb.
     """
     import duckdb
 
@@ -293,9 +280,13 @@ def parquet_of(table: RowTable, place: Path) -> bytes:
             longest = _write_lines(table, lines)
             with duckdb.connect(":memory:", config=_CONFIG) as connection, lines.open("rb") as file:
                 # By its descriptor: a name may have characters that stand for others.
+                columns = ", ".join(
+                    f"{_literal(name)}: '{_SQL_TYPES[kind]}'"
+                    for name, kind in table.columns.items()
+                )
                 source = (
                     f"read_json('/dev/fd/{file.fileno()}', format='newline_delimited', "
-                    f"maximum_object_size={longest}, columns={{{_sql_columns(table)}}})"
+                    f"maximum_object_size={longest}, columns={{{columns}}})"
                 )
                 target = f"{_literal(os.fspath(made))} (format parquet, compression zstd)"
                 connection.execute(f"copy (from {source}) to {target}")
@@ -314,12 +305,6 @@ def _write_lines(table: RowTable, path: Path) -> int:
             longest = max(longest, 2 * len(line))
             file.write(line + b"\n")
     return longest
-
-
-def _sql_columns(table: RowTable) -> str:
-    return ", ".join(
-        f"{_literal(name)}: '{_SQL_TYPES[kind]}'" for name, kind in table.columns.items()
-    )
 
 
 def _literal(text: str) -> str:

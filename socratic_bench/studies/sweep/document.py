@@ -1,6 +1,6 @@
 """The document of a sweep: each value of each axis with its figures, the best first."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 
 from socratic_bench.documents.document import TIME_PLACES, USD_PLACES, ErrorEntry, to_places, utc
@@ -15,7 +15,7 @@ from socratic_bench.documents.sweep import (
     SweepDocument,
 )
 from socratic_bench.documents.turn import Agreement
-from socratic_bench.errors import ENDINGS, EXIT_GATE, Problem
+from socratic_bench.errors import ENDINGS, EXIT_GATE, Naming, Problem
 from socratic_bench.ports.benchmark import MetricInfo
 from socratic_bench.statistics.survival import Time
 from socratic_bench.studies.figures import (
@@ -52,11 +52,9 @@ class CellFigures(RunFigures, frozen=True, kw_only=True):
 
 
 def document_of(
-    result: SweepResult, *, has_intervals: bool = False, call: Callable[[str], str] = str
+    result: SweepResult, *, has_intervals: bool = False, call: Naming = str
 ) -> SweepDocument:
-    """The document that is printed; its texts call settings by `call`. Intervals need the extra
-    `stats`.
-    """
+    """The document; its texts call settings by `call`. Intervals need the extra `stats`."""
     ended = _ended(result)
     completed = [row for row in ended if row.status == "completed"]
     failed = [row for row in ended if row.status != "completed"]
@@ -270,9 +268,7 @@ def _ended(result: SweepResult) -> list[CellRow]:
     return [result.rows[cell.key] for cell in result.cells if cell.key in result.rows]
 
 
-def _error(
-    result: SweepResult, missed: Sequence[str], call: Callable[[str], str]
-) -> ErrorEntry | None:
+def _error(result: SweepResult, missed: Sequence[str], call: Naming) -> ErrorEntry | None:
     if result.error:
         return ErrorEntry.of(result.error)
     ended = _ended(result)
@@ -293,8 +289,6 @@ def _error(
             retryable=True,
         )
     short = [row for row in ended if row.exit_code == EXIT_GATE]
-    if not (short or missed):
-        return None
     hint = "The sweep itself is complete."
     sentences = [*missed]
     if short:
@@ -302,4 +296,4 @@ def _error(
         # A run that was played with other gates says nothing of these.
         where = "what it missed" if all(row.error for row in short) else "its metrics"
         hint = f"The sweep itself is complete; each run says {where}."
-    return ErrorEntry(code="gate", message=" ".join(sentences), hint=hint, retryable=False)
+    return ErrorEntry.of_gates(sentences, hint)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from socratic_bench.concurrency import convert
 from socratic_bench.documents.run import RunDocument, RunResult
 from socratic_bench.documents.sweep import CellRow
-from socratic_bench.errors import EXIT_GATE, BenchError, InternalError, UsageError
+from socratic_bench.errors import EXIT_GATE, BenchError, InternalError, Naming, UsageError
 from socratic_bench.models.cancel import CancelToken
 from socratic_bench.models.events import CallAnswered, CallBegan, CallEvent
 from socratic_bench.ports.benchmark import Benchmark, MetricInfo
@@ -52,14 +52,12 @@ class ModelProgress(Struct, frozen=True, kw_only=True):
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
-    """How far a sweep is at a moment. `n_before` cells ended in earlier processes. `calls_per_s` is
-    of the last minute, `left_s` what the rest takes if it goes on like that; `None` before that can
-    be told.
+    """How far a sweep is at a moment. `calls_per_s` is of the last minute, `left_s` what the rest
+    takes if it goes on like that; `None` before that can be told.
     """
 
     elapsed_s: float
     n_cells: int
-    n_before: int
     models: tuple[ModelProgress, ...]
     calls_per_s: float | None = None
     left_s: float | None = None
@@ -82,23 +80,22 @@ class SweepState:
         self._calls: deque[float] = deque()
         for model, n_cells in Counter(cell.model for cell in cells).items():
             self._models[model] = ModelProgress(model=model, n_cells=n_cells)
-        self.n_cells, self._n_before, self._n_ended = len(cells), 0, 0
+        self.n_cells, self._n_ended = len(cells), 0
         for row in ended:
             self._add(row)
             used = row.usage
             n_tokens = (used.input_tokens or 0) + (used.output_tokens or 0)
             self._count(row.model, n_calls=used.calls, n_tokens=n_tokens)
-            self._n_before += 1
 
     @property
     def n_completed(self) -> int:
         with self._lock:
             return sum(model.n_done for model in self._models.values())
 
-    def on_begin(self, model: str) -> None:
-        """A cell of a model is being played."""
+    def count(self, model: str, **more: int) -> None:
+        """Add to numbers of a model's progress."""
         with self._lock:
-            self._count(model, n_running=1)
+            self._count(model, **more)
 
     def on_answer(self, model: str, n_tokens: int) -> None:
         """A call of a cell of that model was answered, by whatever model."""
@@ -107,16 +104,6 @@ class SweepState:
             now_s = self._monotonic_s()
             self._calls.append(now_s)
             self._forget(now_s)
-
-    def on_retry(self, row: CellRow) -> None:
-        """A cell that failed is to be played further."""
-        with self._lock:
-            self._count(row.model, n_failed=-1)
-
-    def on_abandon(self, model: str) -> None:
-        """A cell was given up for now: it counts as never begun."""
-        with self._lock:
-            self._count(model, n_running=-1)
 
     def on_end(self, row: CellRow) -> None:
         """A cell is played, or cannot be."""
@@ -137,7 +124,6 @@ class SweepState:
             return Snapshot(
                 elapsed_s=elapsed_s,
                 n_cells=self.n_cells,
-                n_before=self._n_before,
                 models=models,
                 calls_per_s=len(self._calls) / lately_s if self._calls and lately_s else None,
                 left_s=n_left * elapsed_s / self._n_ended if self._n_ended else None,
@@ -196,7 +182,7 @@ class SweepControl:
         cancel_token: CancelToken,
     ) -> None:
         self._waiting = deque(jobs)
-        self._state = state
+        self.state = state
         self._keep = keep
         self._token = cancel_token
         self._lock = threading.Lock()
@@ -225,28 +211,24 @@ class SweepControl:
                     self._n_running += 1
                     break
                 if not self._n_running:
-                    n_paid, n_cells = self._state.n_completed, self._state.n_cells
+                    n_paid, n_cells = self.state.n_completed, self.state.n_cells
                     self._spent = self.budget.refusal(job, n_paid, n_cells)
                     return None
                 ended = self._ended
             with suppress(BenchError):  # the token has what ends the sweep meanwhile
                 self._token.result(ended)
-        self._state.on_begin(job.cell.model)
+        self.state.count(job.cell.model, n_running=1)
         return job
-
-    def on_answer(self, job: CellJob, n_tokens: int) -> None:
-        """A call of a cell's run was answered."""
-        self._state.on_answer(job.cell.model, n_tokens)
 
     def on_end(self, job: CellJob, row: CellRow) -> None:
         """A cell's run is over, well or badly."""
-        self._state.on_end(row)
+        self.state.on_end(row)
         self._keep(row)
         self._leave(job)
 
     def on_abandon(self, job: CellJob, error: BenchError | None) -> None:
         """A cell's run could go on, but was ended by this."""
-        self._state.on_abandon(job.cell.model)
+        self.state.count(job.cell.model, n_running=-1)  # as if it had never begun
         if error and error.end_reason in FATAL:
             self._token.end(error)
         elif error and error.end_reason == "budget":
@@ -266,8 +248,8 @@ class SweepControl:
 def row_of_result(cell: Cell, result: RunResult, benchmark: Benchmark) -> CellRow:
     """How a cell's run ended just now."""
     document = RunDocument.of(result).printed
-    metrics = (*benchmark.metrics, *result.opening.metrics)
-    row = _row(cell, document, metrics, benchmark.views, exit_code=result.exit_code)
+    infos = (*benchmark.metrics, *result.opening.metrics)
+    row = _row(cell, document, infos, benchmark.views, exit_code=result.exit_code)
     keys = RunKeys(result.run_id)
     curated = result.stored.get(keys.curated)
     if curated is None:
@@ -303,20 +285,20 @@ def _row(
     exit_code: int,
 ) -> CellRow:
     """Raises `msgspec.ValidationError`, `KeyError` or `TypeError` for what is no run's document."""
-    cost, times = document["cost"], document["timestamps"]
-    total = cost and cost["total"]
+    cost = document["cost"]
     values = document["metrics"]
-    known_metrics = {metric.name: metric_at(metric.name, values) for metric in infos}
-    timed = [metric for metric in infos if metric.censored_by]
+    shared = ("run_id", "seed", "status", "end_reason", "n_turns", "error")
     return convert(
         {
             "key": cell.key,
             "axes": dict(cell.values),
             "repeat": cell.repeat,
             "exit_code": exit_code,
-            "metrics": known_metrics,
+            "metrics": {metric.name: metric_at(metric.name, values) for metric in infos},
             "censored": [
-                metric.name for metric in timed if metric_at(metric.censored_by or "", values)
+                metric.name
+                for metric in infos
+                if metric.censored_by and metric_at(metric.censored_by, values)
             ],
             "judge_variance": judge_variances(document, views),
             "unjudged_differ_by": unjudged_differences(document, views),
@@ -325,16 +307,12 @@ def _row(
             "votes": [turn["votes"]["scores"] for turn in document["turns"] if turn.get("votes")]
             or None,
             "usage": document["usage"]["total"],
-            "cost_usd": total and total["total_usd"],
-            **times,
-            **{name: document[name] for name in _SAME},
+            "cost_usd": cost and cost["total"] and cost["total"]["total_usd"],
+            **document["timestamps"],
+            **{name: document[name] for name in shared},
         },
         CellRow,
     )
-
-
-# Keys of a row that a run's document has, too.
-_SAME = ("run_id", "seed", "status", "end_reason", "n_turns", "error")
 
 
 # A run that ends for these reasons is resumed with the sweep.
@@ -345,7 +323,6 @@ UNDER_WAY: frozenset[EndReason] = frozenset(
 
 class SweepEngine(Struct, frozen=True, kw_only=True):
     """What it takes to play cells of a grid; what failed tells settings as `call` has them.
-
     `called` is set as the first call of all begins.
     """
 
@@ -353,14 +330,12 @@ class SweepEngine(Struct, frozen=True, kw_only=True):
     grid: Grid
     benchmark: Benchmark
     control: SweepControl
-    call: Callable[[str], str] = str
+    call: Naming = str
     called: threading.Event = field(default_factory=threading.Event)
 
     def play(self, at_once: int, cancel_token: CancelToken) -> None:
-        """Play the cells of `control`, from several threads, until it has no other.
-
-        Every cell that was begun has ended when this returns. It raises nothing: the control hears
-        of everything.
+        """Play the cells of `control`, from several threads, until it has no other. Every cell that
+        was begun has ended when this returns. It raises nothing: the control hears of everything.
         """
 
         def work() -> None:
@@ -369,19 +344,29 @@ class SweepEngine(Struct, frozen=True, kw_only=True):
 
         with ThreadPoolExecutor(at_once, thread_name_prefix="cell") as pool:
             for future in [pool.submit(work) for _ in range(at_once)]:
-                _wait(future, cancel_token)
+                try:
+                    cancel_token.result(future)
+                except BenchError as error:  # such as a deadline that passes meanwhile
+                    cancel_token.end(error)
+                    future.result()
 
     def _play(self, job: CellJob, cancel_token: CancelToken) -> None:
+        token = cancel_token.sibling()
         try:
-            result = self._performed(job, cancel_token)
+            plan = prepare(self.grid.config(job.cell), price_tables=self.services.price_tables)
+            with cancel_token.parent_of(token):
+                result = perform(
+                    replace(plan, run_id=job.run_id, order=job.order, is_damaged=job.is_damaged),
+                    listener=_CallListener(job.cell.model, self.control.state, self.called),
+                    cancel_token=token,
+                    services=self.services,
+                )
         except BenchError as error:
             self.control.on_abandon(job, error)
+            return
         except Exception as defect:  # noqa: BLE001 -- the boundary: other cells are reported
             self.control.on_abandon(job, InternalError.of(defect))
-        else:
-            self._hand_in(job, result)
-
-    def _hand_in(self, job: CellJob, result: RunResult) -> None:
+            return
         if result.end_reason in UNDER_WAY:
             self.control.on_abandon(job, result.error)
             return
@@ -389,40 +374,19 @@ class SweepEngine(Struct, frozen=True, kw_only=True):
             result.error.call_settings(self.call)
         self.control.on_end(job, row_of_result(job.cell, result, self.benchmark))
 
-    def _performed(self, job: CellJob, cancel_token: CancelToken) -> RunResult:
-        config = self.grid.config(job.cell)
-        plan = prepare(config, price_tables=self.services.price_tables)
-        token = cancel_token.sibling()
-        with cancel_token.parent_of(token):
-            return perform(
-                replace(plan, run_id=job.run_id, order=job.order, is_damaged=job.is_damaged),
-                listener=_CallListener(job, self.control, self.called),
-                cancel_token=token,
-                services=self.services,
-            )
-
-
-def _wait(future: "Future[None]", cancel_token: CancelToken) -> None:
-    """Until it is done; a deadline that passes meanwhile ends all cells."""
-    try:
-        cancel_token.result(future)
-    except BenchError as error:
-        cancel_token.end(error)
-        future.result()
-
 
 class _CallListener(Listener):
     """Tells of the first call, and of the answers of one run."""
 
-    def __init__(self, job: CellJob, control: SweepControl, called: threading.Event) -> None:
-        self._job = job
-        self._control = control
+    def __init__(self, model: str, state: SweepState, called: threading.Event) -> None:
+        self._model = model
+        self._state = state
         self._called = called
 
     def on_call(self, event: CallEvent) -> None:
         if isinstance(event, CallAnswered):
             usage = event.completion.usage
             n_tokens = usage.input_tokens + usage.output_tokens if usage else 0
-            self._control.on_answer(self._job, n_tokens)
+            self._state.on_answer(self._model, n_tokens)
         elif isinstance(event, CallBegan):
             self._called.set()

@@ -3,28 +3,36 @@
 import heapq
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks import load_benchmark
+from socratic_bench.catalogue.prices import PriceSource
+from socratic_bench.documents.cost import Billing, CostEntry, add_up, role_cost
 from socratic_bench.documents.document import TIME_PLACES, USD_PLACES, ErrorEntry, to_places
 from socratic_bench.documents.dry_run import (
     ASSUMPTIONS,
+    Bound,
     BoundBy,
     CachingSaves,
+    DeadlineCheck,
+    Expectation,
     ExpectedGroup,
     ExpectedThroughput,
-    Extent,
+    FlexSaves,
+    Forecast,
     RefusedCells,
     SweepBudget,
-    SweepDeadline,
     SweepDryRun,
 )
 from socratic_bench.documents.schema import KEYS
 from socratic_bench.documents.sweep import CellRow
 from socratic_bench.documents.usage import CallUsage
+from socratic_bench.errors import BenchError, Naming
 from socratic_bench.models.budget import SpendingLimit
 from socratic_bench.models.rate_target import RateTarget, target_of
 from socratic_bench.ports.benchmark import Length
@@ -34,96 +42,189 @@ from socratic_bench.runs.prepare import draw_seed
 from socratic_bench.storage.stores import ListedStores
 from socratic_bench.studies.places import CellIndex
 from socratic_bench.studies.sweep.grid import MODEL, Cell, CellJob, kind_key
-from socratic_bench.studies.sweep.kinds import (
-    TOTAL,
-    Kind,
-    Load,
-    Place,
-    Usd,
-    flex_savings,
-    kind_of_cells,
-    sum_by_model,
-    sum_loads,
-    sum_usage,
-    sum_usd,
-    total_usd,
-)
 from socratic_bench.studies.sweep.request import SweepRequest
 from socratic_bench.studies.sweep.resume import cells_to_play, find_sweep
-from socratic_bench.studies.sweep.settings import SweepSettings
 from socratic_bench.studies.sweep.spending import CellBudget, Ledger
-from socratic_bench.types import EndReason, Json
+from socratic_bench.types import Completion, Json, Role
 
 # The calls a second that one process makes, about: see docs/dev/performance.md.
 CALLS_PER_S = 200.0
 MINUTE_S = 60.0
 
 
-class Timing(Struct, frozen=True, kw_only=True):
-    """The cells in their order, their forecasts, and what bounds how fast they are played."""
+FLEX = "flex"
+TOTAL = "total"
+Usd = float | None  # `None`: a price is not known
+Place = tuple[str, str | None]  # a model, and its region
 
-    cells: Sequence[Cell]
-    kinds: Sequence[Kind]
-    settings: SweepSettings
-    targets: Sequence[RateTarget]
 
-    def duration(self, length: Length) -> tuple[float, BoundBy]:
-        """Seconds that all cells take, and what they depend on most."""
-        loads = sum_loads(self.kinds, length)
-        n_calls = sum(load.requests for load in loads.values())
-        at_targets = [self.at_targets_s(place, load) for place, load in loads.items()]
-        longest = [kind.by_length[length].duration_s for kind in self.kinds]
-        bounds: dict[BoundBy, float] = {
-            "longest_run": max(longest, default=0.0),
-            "max_connections": max(self._last_end_s(length), self._requests_s(length)),
-            "process": n_calls / CALLS_PER_S,
-            "targets": max((seconds for seconds in at_targets if seconds is not None), default=0.0),
-        }
-        bound_by = max(bounds, key=lambda name: bounds[name])
-        return bounds[bound_by], bound_by
+class Load(Struct, frozen=True):
+    """Requests and tokens that a model is sent."""
 
-    def target(self, place: Place) -> RateTarget:
-        """The target that holds for a model in a region."""
-        model, region = place
-        return target_of(self.targets, model, region or "")
+    requests: int = 0
+    tokens: int = 0
 
-    def at_targets_s(self, place: Place, load: Load) -> float | None:
-        """Seconds until the last request of a model is sent at its targets; `None` without any.
 
-        Tokens have no slots: those of one minute may be sent at its beginning.
-        """
-        target = self.target(place)
-        tpm = target.tokens_per_minute
-        waits_s = []
-        if target.requests_per_minute:
-            waits_s.append((load.requests - 1) * target.spacing_s - target.burst_s)
-        if tpm:
-            waits_s.append((load.tokens / tpm - 1) * MINUTE_S)
-        return max(0.0, *waits_s) if waits_s else None
+class ForecastTotals(Struct, frozen=True, kw_only=True):
+    """What a run takes if replies have one length: usage and USD by role, USD by role and model,
+    seconds, those of all its requests together, and what each model is sent.
+    """
 
-    def _last_end_s(self, length: Length) -> float:
-        """When the last cell ends, if each begins as soon as one before it has left its place."""
-        runs = {kind_key(kind.values): kind.by_length[length] for kind in self.kinds}
-        free_at = [0.0] * min(self.settings.max_connections, len(self.cells) or 1)
-        for cell in self.cells:
-            begun_s = heapq.heappop(free_at)
-            heapq.heappush(free_at, begun_s + runs[kind_key(cell.values)].duration_s)
-        return max(free_at)
+    usage: Mapping[Role, CallUsage]
+    costs: Mapping[Role, Usd]
+    by_model: Mapping[Role, Mapping[str, Usd]]
+    duration_s: float
+    requests_s: float
+    loads: Mapping[Place, Load]
+    without_caching_usd: Usd
+    sources: Sequence[PriceSource] = ()
+    is_stand_in: bool = False
 
-    def _requests_s(self, length: Length) -> float:
-        """How long so many requests at once take for all of them."""
-        under_way_s = sum(kind.by_length[length].requests_s * kind.n for kind in self.kinds)
-        return under_way_s / self.settings.max_connections
+
+class Kind(Struct, frozen=True, kw_only=True):
+    """Cells that differ in their repeat alone: `values` of their axes, and how many there are.
+    `at_flex_usd`: with the model under test at the tier flex.
+    """
+
+    values: Mapping[str, Json]
+    n: int
+    model: str
+    by_length: Mapping[Length, ForecastTotals]
+    at_flex_usd: Usd
+    refusal: BenchError | None
+
+    @property
+    def likely(self) -> ForecastTotals:
+        return self.by_length["likely"]
+
+
+def kind_of_cells(values: Mapping[str, Json], n: int, plan: Plan, forecast: Forecast) -> Kind:
+    """The cells of a plan, as they are forecast."""
+    billing = Billing.of(plan.config, plan.benchmark.parts, plan.models, plan.prices)
+    likely = forecast.expected["likely"]
+    return Kind(
+        values=values,
+        n=n,
+        model=plan.config.model,
+        by_length={
+            length: _totals(billing, expected) for length, expected in forecast.expected.items()
+        },
+        at_flex_usd=_at_flex(plan, likely),
+        refusal=likely.refusal,
+    )
+
+
+def _totals(billing: Billing, expected: Expectation) -> ForecastTotals:
+    tallies = expected.tallies
+    entry = CostEntry.of(billing, tallies)
+    roles = entry.roles if entry else {}
+    costs = {role: cost.total_usd for role, cost in roles.items() if cost is not None}
+    return ForecastTotals(
+        usage={role: CallUsage.of_all([tally]) for role, tally in tallies.items()},
+        costs={role: costs.get(role) for role in (*tallies, TOTAL)},
+        by_model={
+            role: {model: cost.total_usd if cost else None for model, cost in made.items()}
+            for role, made in (entry.by_model if entry else {}).items()
+        },
+        duration_s=expected.duration_s,
+        requests_s=sum(call.latency_ms for call in chain.from_iterable(expected.calls.values()))
+        / 1000,
+        loads=_loads(billing, expected),
+        without_caching_usd=entry.without_caching_usd if entry else None,
+        sources=entry.prices if entry else (),
+        is_stand_in=bool(entry and entry.stand_in),
+    )
+
+
+def _loads(billing: Billing, expected: Expectation) -> dict[Place, Load]:
+    calls: dict[Place, list[Completion]] = defaultdict(list)
+    for call in chain.from_iterable(expected.calls.values()):
+        calls[call.model_id or "", billing.region].append(call)
+    return {
+        place: Load(
+            len(made),
+            sum(call.usage.input_tokens + call.usage.output_tokens for call in made if call.usage),
+        )
+        for place, made in calls.items()
+    }
+
+
+def _at_flex(plan: Plan, expected: Expectation) -> Usd:
+    """USD of all roles, if the model under test were asked at the tier flex."""
+    config = replace(plan.config, service_tier=FLEX, latency_profile=None)
+    billing = Billing.of(config, plan.benchmark.parts, plan.models, plan.prices)
+    tested = plan.benchmark.parts.tested
+    costs = [
+        role_cost(
+            billing,
+            role,
+            [replace(call, served_tier=None) if role == tested else call for call in calls],
+        )
+        for role, calls in expected.calls.items()
+    ]
+    total = add_up(costs)
+    return None if total is None else total.total_usd
+
+
+def sum_usd(amounts: Iterable[tuple[Usd, int]]) -> Usd:
+    """The sum of amounts, each so many times; `None` if one of them is not known."""
+    pairs = [*amounts]
+    known = [usd * n for usd, n in pairs if usd is not None]
+    return round(sum(known), USD_PLACES) if len(known) == len(pairs) else None
+
+
+def sum_by_model(kinds: Sequence[Kind], role: Role) -> dict[str, Usd]:
+    """USD of all cells by the model that is asked in a role."""
+    made = [(kind.likely.by_model.get(role, {}), kind.n) for kind in kinds]
+    names = sorted({name for models, _ in made for name in models})
+    return {name: sum_usd((models.get(name, 0.0), n) for models, n in made) for name in names}
+
+
+def sum_usage(usages: Iterable[tuple[CallUsage, int]]) -> CallUsage:
+    """The sums, each usage so many times; `None` where a number is not known."""
+    pairs = [*usages]
+
+    def total(name: str) -> Any:  # noqa: ANN401 -- as the field has it
+        numbers = [(getattr(usage, name), n) for usage, n in pairs]
+        is_known = all(number is not None for number, _ in numbers)
+        return sum(number * n for number, n in numbers) if is_known else None
+
+    return CallUsage(**{name: total(name) for name in CallUsage.__struct_fields__})
+
+
+def sum_loads(kinds: Sequence[Kind], length: Length) -> dict[Place, Load]:
+    """The requests and tokens that each model is sent by all cells."""
+    totals: dict[Place, Load] = {}
+    for kind in kinds:
+        for place, load in kind.by_length[length].loads.items():
+            before = totals.get(place, Load())
+            n_requests = before.requests + load.requests * kind.n
+            totals[place] = Load(n_requests, before.tokens + load.tokens * kind.n)
+    return totals
+
+
+def total_usd(length: Length, kinds: Sequence[Kind]) -> Usd:
+    """USD of all cells in all roles."""
+    return sum_usd((kind.by_length[length].costs[TOTAL], kind.n) for kind in kinds)
+
+
+def flex_savings(kinds: Sequence[Kind]) -> FlexSaves:
+    """What all cells cost with the models under test at the tier flex, where it has a price."""
+    priced = [kind for kind in kinds if kind.at_flex_usd is not None]
+    unpriced = [kind for kind in kinds if kind.at_flex_usd is None]
+    costs = ((kind.likely.costs[TOTAL], kind.n) for kind in unpriced)
+    amounts = [*((kind.at_flex_usd, kind.n) for kind in priced), *costs]
+    return FlexSaves(
+        cost_usd=sum_usd(amounts) if priced else None,
+        unpriced=[*dict.fromkeys(kind.model for kind in unpriced)],
+    )
 
 
 def forecast_sweep(
-    request: SweepRequest,
-    call: Callable[[str], str] = str,
-    sleep: Callable[[float], None] = time.sleep,
+    request: SweepRequest, call: Naming = str, sleep: Callable[[float], None] = time.sleep
 ) -> SweepDryRun:
-    """The dry run of a sweep that was checked, in which settings are called as `call` does.
-
-    Raises `UsageError` if a store is sure to be unusable, and `ArtifactError` if one that holds the
+    """The dry run of a sweep that was checked, in which settings are called as `call` does. Raises
+    `UsageError` if a store is sure to be unusable, and `ArtifactError` if one that holds the
     earlier part of the sweep cannot be read.
     """
     forecaster = Forecaster()
@@ -144,9 +245,7 @@ def forecast_sweep(
 def _earlier(
     request: SweepRequest, sleep: Callable[[float], None]
 ) -> tuple[int, Mapping[str, CellRow], float]:
-    """The seed of the sweep that is gone on with, how its cells ended, and what it has spent; else
-    a seed.
-    """
+    """The seed, rows and spending of the sweep that is gone on with; or a seed alone."""
     seed, grid = request.grid.base.seed, request.grid
     if request.settings.resume:
         stores = ListedStores(grid.base, sleep).all
@@ -172,9 +271,7 @@ class _SweepForecast:
         self._forecaster = forecaster
         self._base = request.grid.base
         self.kinds, self._cached_usd = self._forecast()
-        self._timing = Timing(
-            cells=cells, kinds=self.kinds, settings=request.settings, targets=request.targets()
-        )
+        self._targets = request.targets()
 
     def _forecast(self) -> tuple[list[Kind], Usd]:
         """The kinds of cells, and what they cost with prompt caching."""
@@ -202,7 +299,7 @@ class _SweepForecast:
 
     def document(self) -> SweepDryRun:
         kinds, grid = self.kinds, self._asked.grid
-        duration_s, bound_by = self._timing.duration("likely")
+        duration_s, bound_by = self._duration("likely")
         low, high = self._extent("short"), self._extent("long")
         cost_usd = self._cost_usd("likely")
         budget = self._budget(cost_usd[TOTAL], high.cost_usd)
@@ -215,7 +312,11 @@ class _SweepForecast:
             seed=self._base.seed or 0,
             n_runs=len(self._cells),
             n_forecast=len(_by_kind(self._cells)),
-            end_reason=_end_reason(budget, deadline),
+            end_reason="budget"
+            if budget and not budget.covers_expected
+            else "deadline"
+            if deadline and not deadline.covers_expected
+            else None,
             error=refused[0].error if refused else None,
             usage={
                 role: sum_usage((kind.likely.usage[role], kind.n) for kind in kinds)
@@ -228,7 +329,10 @@ class _SweepForecast:
             bound_by=bound_by,
             low=low,
             high=high,
-            groups={name: [*self._groups(name)] for name in self._axis_names},
+            groups={
+                name: [*self._groups(name)]
+                for name in dict.fromkeys((MODEL, *(axis.name for axis in grid.axes)))
+            },
             models=[*self._paces()],
             caching=CachingSaves(
                 with_usd=self._cached_usd,
@@ -248,10 +352,6 @@ class _SweepForecast:
     def _roles(self) -> Sequence[str]:
         return KEYS["roles"](load_benchmark(self._base.benchmark).parts)
 
-    @property
-    def _axis_names(self) -> Sequence[str]:
-        return [*dict.fromkeys((MODEL, *(axis.name for axis in self._asked.grid.axes)))]
-
     def _usage(self, length: Length, kinds: Sequence[Kind]) -> CallUsage:
         return sum_usage(
             (usage, kind.n) for kind in kinds for usage in kind.by_length[length].usage.values()
@@ -263,12 +363,56 @@ class _SweepForecast:
             for role in (*self._roles, TOTAL)
         }
 
-    def _extent(self, length: Length) -> Extent:
-        return Extent(
+    def _extent(self, length: Length) -> Bound:
+        return Bound(
             usage=self._usage(length, self.kinds),
             cost_usd=self._cost_usd(length)[TOTAL],
-            duration_seconds=round(self._timing.duration(length)[0], TIME_PLACES),
+            duration_seconds=round(self._duration(length)[0], TIME_PLACES),
         )
+
+    def _duration(self, length: Length) -> tuple[float, BoundBy]:
+        """Seconds that all cells take, and what they depend on most."""
+        loads = sum_loads(self.kinds, length)
+        n_calls = sum(load.requests for load in loads.values())
+        at_targets = [self._at_targets_s(place, load) for place, load in loads.items()]
+        # How long so many requests at once take for all of them.
+        under_way_s = sum(kind.by_length[length].requests_s * kind.n for kind in self.kinds)
+        at_once = self._asked.settings.max_connections
+        longest = [kind.by_length[length].duration_s for kind in self.kinds]
+        bounds: dict[BoundBy, float] = {
+            "longest_run": max(longest, default=0.0),
+            "max_connections": max(self._last_end_s(length), under_way_s / at_once),
+            "process": n_calls / CALLS_PER_S,
+            "targets": max((seconds for seconds in at_targets if seconds is not None), default=0.0),
+        }
+        bound_by = max(bounds, key=lambda name: bounds[name])
+        return bounds[bound_by], bound_by
+
+    def _at_targets_s(self, place: Place, load: Load) -> float | None:
+        """Seconds until the last request of a model is sent at its targets; `None` without any.
+        Tokens have no slots: those of one minute may be sent at its beginning.
+        """
+        target = self._target(place)
+        tpm = target.tokens_per_minute
+        waits_s = []
+        if target.requests_per_minute:
+            waits_s.append((load.requests - 1) * target.spacing_s - target.burst_s)
+        if tpm:
+            waits_s.append((load.tokens / tpm - 1) * MINUTE_S)
+        return max(0.0, *waits_s) if waits_s else None
+
+    def _last_end_s(self, length: Length) -> float:
+        """When the last cell ends, if each begins as soon as one before it has left its place."""
+        runs = {kind_key(kind.values): kind.by_length[length] for kind in self.kinds}
+        free_at = [0.0] * min(self._asked.settings.max_connections, len(self._cells) or 1)
+        for cell in self._cells:
+            begun_s = heapq.heappop(free_at)
+            heapq.heappush(free_at, begun_s + runs[kind_key(cell.values)].duration_s)
+        return max(free_at)
+
+    def _target(self, place: Place) -> RateTarget:
+        """The target that holds for a model in a region."""
+        return target_of(self._targets, place[0], place[1] or "")
 
     def _groups(self, name: str) -> Iterator[ExpectedGroup]:
         by_value: dict[Json, list[Kind]] = {}
@@ -286,8 +430,8 @@ class _SweepForecast:
 
     def _paces(self) -> Iterator[ExpectedThroughput]:
         for place, load in sum_loads(self.kinds, "likely").items():
-            target = self._timing.target(place)
-            at_targets_s = self._timing.at_targets_s(place, load)
+            target = self._target(place)
+            at_targets_s = self._at_targets_s(place, load)
             yield ExpectedThroughput(
                 model=place[0],
                 region=place[1],
@@ -314,11 +458,11 @@ class _SweepForecast:
             covers_high=high is not None and high <= left_usd,
         )
 
-    def _deadline(self, expected_s: float, high_s: float) -> SweepDeadline | None:
+    def _deadline(self, expected_s: float, high_s: float) -> DeadlineCheck | None:
         deadline_s = self._base.deadline_s
         if deadline_s is None:
             return None
-        return SweepDeadline(
+        return DeadlineCheck(
             deadline_s=deadline_s,
             covers_expected=expected_s <= deadline_s,
             covers_high=high_s <= deadline_s,
@@ -340,9 +484,3 @@ def _by_kind(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
     for cell in cells:
         by_kind[kind_key(cell.values)].append(cell)
     return by_kind
-
-
-def _end_reason(budget: SweepBudget | None, deadline: SweepDeadline | None) -> EndReason | None:
-    if budget and not budget.covers_expected:
-        return "budget"
-    return "deadline" if deadline and not deadline.covers_expected else None

@@ -89,18 +89,11 @@ class Grid(Struct, frozen=True, kw_only=True):
         """The run that a cell is. Bounds of time and money are the sweep's own."""
         model_settings = self.by_model.get(cell.model, {})
         values = {name: value for name, value in cell.values.items() if name in self._axis_names}
-        return replace(
-            self.base,
-            **{**model_settings, **values},
-            seed=cell.seed,
-            deadline_s=None,
-            max_cost_usd=None,
-        )
+        own = {**model_settings, **values, "seed": cell.seed}
+        return replace(self.base, **own, deadline_s=None, max_cost_usd=None)
 
     def identity(self) -> str:
-        """32 hexadecimal digits of what all cells have in common: a sweep with the same may have
-        other cells, and goes on with these.
-        """
+        """32 hexadecimal digits of what all cells share; a sweep with the same ones goes on."""
         return sha256(_identity_bytes({**self._common(), "seed": self.base.seed})).hexdigest()[:32]
 
     def distinct(self) -> Iterator[Cell]:
@@ -109,9 +102,7 @@ class Grid(Struct, frozen=True, kw_only=True):
 
     @property
     def sample_axes(self) -> tuple[str, ...]:
-        """The axes that say what is played, such as the opening: cells that agree in them are of
-        one sample.
-        """
+        """The axes that say what is played: cells that agree in them are of one sample."""
         return tuple(name for name in self._axis_names if _declared(name).setting.is_sample)
 
     @property
@@ -140,7 +131,10 @@ class Grid(Struct, frozen=True, kw_only=True):
                     yield repeat, {MODEL: model, **dict(zip(names, values, strict=True))}
 
     def _cell(self, common: Mapping[str, Json], values: Mapping[str, Any], repeat: int) -> Cell:
-        settings = {**self._lone_axes(), **values}
+        # What could be an axis, and has one value here: a sweep with more values of it has the same
+        # cells. Where requests go to counts only where it is compared.
+        could_be_axes = (field.name for field in axis_settings() if not _is_apart(field))
+        settings = {**{name: getattr(self.base, name) for name in could_be_axes}, **values}
         seed = self._seed(settings, repeat)
         model_settings = self.by_model.get(str(values[MODEL]), {})
         tier = {
@@ -152,17 +146,8 @@ class Grid(Struct, frozen=True, kw_only=True):
         key = sha256(identity).hexdigest()[:KEY_DIGITS]
         return Cell(key=key, values=values, repeat=repeat, seed=seed)
 
-    def _lone_axes(self) -> dict[str, Json]:
-        """What could be an axis, and has one value here: a sweep with more values of it has the
-        same cells. Where requests go to counts only where it is compared.
-        """
-        could = (field for field in axis_settings() if not _is_apart(field))
-        return {field.name: getattr(self.base, field.name) for field in could}
-
     def _seed(self, settings: Mapping[str, Json], repeat: int) -> int:
-        """It follows from base seed, sample and repeat alone, so that all models, temperatures and
-        tiers are asked the same.
-        """
+        """By base seed, sample and repeat alone, so that all models are asked the same."""
         sample = {name: settings[name] for name in settings if _declared(name).setting.is_sample}
         identity = _identity_bytes({"seed": self.base.seed, "sample": sample, "repeat": repeat})
         return int.from_bytes(sha256(identity).digest()[:SEED_BYTES])
@@ -172,12 +157,8 @@ class Grid(Struct, frozen=True, kw_only=True):
         stored = to_stored(self.base)
         common: dict[str, Json] = {}
         for field in table(RunConfig).values():
-            if (
-                field.name not in stored
-                or field.setting.axis
-                or field.name == "seed"
-                or _is_apart(field)
-            ):
+            is_other = field.setting.axis or field.name == "seed" or _is_apart(field)
+            if is_other or field.name not in stored:
                 continue
             value = stored[field.name]
             if field.setting.is_file and value is not None:

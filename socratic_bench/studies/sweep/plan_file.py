@@ -1,7 +1,7 @@
 """Reads PLAN.toml: a sweep's flags as keys of a file, and settings of single models."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -48,9 +48,7 @@ def is_number(value: Json) -> bool:
 
 
 def by_key_name(values: Mapping[str, Json], place: str = "") -> tuple[dict[str, Json], list[str]]:
-    """The values by the names of their keys, which may be written with hyphens, and a mistake for
-    each key that is written in both ways.
-    """
+    """The values by key, hyphens as underscores, and a mistake for each key written both ways."""
     words: dict[str, str] = {}
     mistakes = [
         f"{place}{word}: the same as {words[key_name(word)]}: keep one."
@@ -69,10 +67,8 @@ def likely_keys(word: str, keys: Sequence[str]) -> Sequence[str]:
 def unknown_key(
     word: str, keys: Sequence[str], place: str = "", above: Iterable[str] = (), *, n_told: int
 ) -> str:
-    """The mistake of a key that is not known, or that belongs `above` the tables.
-
-    What may have been meant is looked for only as long as not more mistakes are told than are
-    shown.
+    """The mistake of a key that is not known, or that belongs `above` the tables. What may have
+    been meant is looked for only as long as not more mistakes are told than are shown.
     """
     if near := likely_keys(word, keys if n_told < MOST_SHOWN else ()):
         return f"{place}{word}: unknown key; did you mean {' or '.join(near)}?"
@@ -161,13 +157,10 @@ def _in_settings(place: str, values: Mapping[str, Json]) -> Iterator[str]:
             del given[name]
     # Without a model, the others alone are looked at; offline, none needs a region.
     config = RunConfig(**{"model": "any", **given}, offline=True)
-    yield from (_with_place(place, problem) for problem in config.problems())
-
-
-def _with_place(place: str, problem: Problem) -> str:
-    """With the place of its setting, or that of the model if it names none."""
-    text = problem.render(lambda name: f"{place}, {_SETTINGS.get(name, name)}")
-    return text if problem.settings else f"{place}: {text}"
+    for problem in config.problems():
+        text = problem.render(lambda name: f"{place}, {_SETTINGS.get(name, name)}")
+        # With the place of its setting, or that of the model if it names none.
+        yield text if problem.settings else f"{place}: {text}"
 
 
 def _in_targets(place: str, values: Mapping[str, Json]) -> Iterator[str]:
@@ -287,9 +280,7 @@ def _problem_in_file(path: Path | str, mistake: str) -> Problem:
 
 
 class _PlanReader:
-    """Reads the parsed file; `mistakes` collects what is wrong, each with its place in the file,
-    and `misread` what was to be given there.
-    """
+    """Reads the parsed file; collects `mistakes` with places, and settings that are `misread`."""
 
     def __init__(self, path: Path) -> None:
         self.mistakes: list[str] = []
@@ -326,6 +317,12 @@ class _PlanReader:
             endpoint_prices=prices,
         )
 
+    def _unknown(self, word: str) -> None:
+        keys = [*self._keys, MODELS, ENDPOINTS, *ABOUT]
+        if len(self.mistakes) < MOST_SHOWN:
+            self._misread(likely_keys(word, keys))
+        self.mistakes.append(unknown_key(word, keys, n_told=len(self.mistakes)))
+
     def _models(self, value: Json) -> Models:
         read = read_models(value, self._keys)
         self.mistakes += read.mistakes
@@ -335,12 +332,6 @@ class _PlanReader:
             below = (word for row in value if isinstance(row, dict) for word in row)
             self._misread({key_name(word) for word in below} - {*ModelPlan.__struct_fields__})
         return read
-
-    def _unknown(self, word: str) -> None:
-        keys = [*self._keys, MODELS, ENDPOINTS, *ABOUT]
-        if len(self.mistakes) < MOST_SHOWN:
-            self._misread(likely_keys(word, keys))
-        self.mistakes.append(unknown_key(word, keys, n_told=len(self.mistakes)))
 
     def _misread(self, words: Iterable[str]) -> None:
         """Note what the keys would have given: that it is missing is no other mistake."""
@@ -378,14 +369,11 @@ class _PlanReader:
             return None
         if key.kind is bool:
             return True if value else None
-        words = [self._from_here(key, str(text)) for text in values]
+        words = [str(value) for value in values]
+        if key.setting.setting.is_file:  # files are looked for beside the plan
+            words = [w if w.startswith(S3) else str(self._path.parent / w) for w in words]
         is_one = not key.is_many or (key.setting.is_usually_one and len(words) == 1)
         return words[0] if is_one else words
-
-    def _from_here(self, key: PlanKey, word: str) -> str:
-        """Files are looked for beside the plan."""
-        is_here = key.setting.setting.is_file and not word.startswith(S3)
-        return str(self._path.parent / word) if is_here else word
 
 
 def _mistakes(key: PlanKey, values: Sequence[Json]) -> Iterator[str]:
@@ -421,7 +409,11 @@ def _problems(key: PlanKey, words: Sequence[str]) -> Iterator[Problem]:
     """What is wrong with the words of a setting, as the table of settings has it."""
     field = key.setting
     if key.is_axis and field.setting.expand:
-        yield from _problems_expanding(words, field.setting.expand)
+        for word in words:
+            try:
+                field.setting.expand(word)
+            except UsageError as error:
+                yield from (text for text in error.sentences if isinstance(text, Problem))
         return
     kind = next(kind for kind in KINDS if table(kind).get(field.name) == field)
     given: Sequence[str | Sequence[str]] = [words] if field.is_repeatable else words
@@ -431,14 +423,6 @@ def _problems(key: PlanKey, words: Sequence[str]) -> Iterator[Problem]:
         yield from reader.problems
         if not reader.problems and (problem := field.bounds_problem(value)):
             yield problem
-
-
-def _problems_expanding(words: Sequence[str], expand: Callable[[str], object]) -> Iterator[Problem]:
-    for word in words:
-        try:
-            expand(word)
-        except UsageError as error:
-            yield from (problem for problem in error.sentences if isinstance(problem, Problem))
 
 
 def _sources(flags: Flags) -> Sources:

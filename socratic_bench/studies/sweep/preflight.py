@@ -1,30 +1,55 @@
-"""Checks a sweep before its first cell, and its models and stores before or beside it."""
+"""Checks a sweep before its first run, and its models and stores before or beside it; and, alone,
+files that users write: no call, no credentials, and all mistakes at once.
+"""
 
+import json
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import wait
 from contextlib import contextmanager, suppress
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks import RunConfig, load_benchmark
+from socratic_bench.catalogue.price_file import load_prices
 from socratic_bench.concurrency import start_thread
-from socratic_bench.documents.doctor import CheckEntry, DoctorDocument
-from socratic_bench.errors import BenchError, InternalError, ModelError, Problem, UsageError, Words
+from socratic_bench.documents.doctor import (
+    CheckEntry,
+    DoctorDocument,
+    FileEntry,
+    ValidationDocument,
+)
+from socratic_bench.documents.sweep_plan import MODELS, plan_keys
+from socratic_bench.errors import (
+    BenchError,
+    InternalError,
+    ModelError,
+    Naming,
+    Problem,
+    UsageError,
+    Words,
+    shorten,
+    to_text,
+)
 from socratic_bench.models.cancel import CancelToken, run_cancellable
 from socratic_bench.models.rate_limiter import RateTargets
-from socratic_bench.models.rate_target import RateTarget, target_of
+from socratic_bench.models.rate_target import target_of
+from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.runs import doctor_calls, prepare
 from socratic_bench.runs.doctor import diagnose
 from socratic_bench.runs.services import Services
-from socratic_bench.settings import table
+from socratic_bench.settings import MAX_STORED_BYTES, OFFLINE_REGION, Sources, read_bounded, table
+from socratic_bench.settings.files import UnreadableTomlError, parse_toml
 from socratic_bench.studies.gates import Feasibility, bound_problems, metrics_of_many, without_extra
+from socratic_bench.studies.places import find_runs
+from socratic_bench.studies.reading import read_run
 from socratic_bench.studies.sweep.grid import MODEL, axis_settings
-from socratic_bench.studies.sweep.plan_file import TARGETS
-from socratic_bench.studies.sweep.request import SweepRequest, names_any
+from socratic_bench.studies.sweep.plan_file import ABOUT, KINDS, TARGETS, read_plan_file
+from socratic_bench.studies.sweep.request import SweepRequest, names_any, read_prompts, read_sweep
 from socratic_bench.types import plural
 
 if TYPE_CHECKING:
@@ -136,12 +161,14 @@ def targets_of(
     minute is to have of it; those of the `tested` alone, if some are named. Raises `UsageError`.
     """
     tables, limits = request.price_tables(), request.targets()
-    return [
-        _with_limits(target, limits)
-        for config in _configs(request)
-        if tested is None or config.model in tested
-        for target in doctor_calls.targets_of(prepare(config, price_tables=tables))
-    ]
+    targets = []
+    for config in _configs(request):
+        if tested is None or config.model in tested:
+            for target in doctor_calls.targets_of(prepare(config, price_tables=tables)):
+                limit = target_of(limits, target.model_id, target.config.region or "")
+                rpm, tpm = limit.requests_per_minute, limit.tokens_per_minute
+                targets.append(replace(target, target_rpm=rpm, target_tpm=tpm))
+    return targets
 
 
 def _configs(request: SweepRequest) -> Iterator[RunConfig]:
@@ -153,11 +180,6 @@ def _configs(request: SweepRequest) -> Iterator[RunConfig]:
         if (kind := tuple(values)) not in seen:
             seen.add(kind)
             yield grid.config(cell)
-
-
-def _with_limits(target: doctor_calls.Target, limits: Sequence[RateTarget]) -> doctor_calls.Target:
-    limit = target_of(limits, target.model_id, target.config.region or "")
-    return replace(target, target_rpm=limit.requests_per_minute, target_tpm=limit.tokens_per_minute)
 
 
 # How long the first cells have to send their first requests.
@@ -177,15 +199,13 @@ class Preflight(Struct, frozen=True, kw_only=True):
     request: SweepRequest
     tested: Collection[str]
     notice: Callable[[str], None]
-    call: Callable[[str], str] = str
+    call: Naming = str
 
     @contextmanager
     def over(
         self, services: Services, token: CancelToken, called: threading.Event
     ) -> Iterator[None]:
-        """Around the playing of cells with these services, of which `called` tells the first call,
-        or that none is to be waited for.
-        """
+        """Around the playing of cells; `called` tells the first call, or that none will come."""
         if self.request.settings.strict:
             self._first(services, token)
             yield
@@ -203,7 +223,10 @@ class Preflight(Struct, frozen=True, kw_only=True):
                 if token.error is None:
                     wait([looking], PATIENCE_S)
                 sibling.end(ModelError("The sweep is over.", code="over", end_reason="interrupted"))
-                self._await(looking)
+                # What was found by then is told before the sweep's end; a defect ends no sweep.
+                wait([looking], ENDING_S)
+                if looking.done() and isinstance(defect := looking.exception(), Exception):
+                    self.notice(InternalError.of(defect).message)
 
     def _first(self, services: Services, token: CancelToken) -> None:
         try:
@@ -211,9 +234,16 @@ class Preflight(Struct, frozen=True, kw_only=True):
         except BenchError as error:
             token.end(error)
             return
-        failed = self._report_failures(document)
-        if failed:
-            token.end(_refusal(failed))
+        if failed := self._report_failures(document):
+            first = failed[0]
+            refusal = ModelError(
+                f"Nothing was played: {plural(len(failed), 'check')} failed. {first.subject}: "
+                f"{first.message}",
+                code=first.code or "strict",
+                end_reason="access",
+                hint=first.hint,
+            )
+            token.end(refusal)
 
     def _beside(
         self, services: Services, token: CancelToken, called: threading.Event
@@ -222,12 +252,6 @@ class Preflight(Struct, frozen=True, kw_only=True):
         with suppress(BenchError):  # what is looked at with a token that has ended is unknown
             token.sleep(SENDING_S)
         return self._report_failures(self._diagnose(services, token))
-
-    def _await(self, looking: "Future[list[CheckEntry]]") -> None:
-        """What was found by then is told before the sweep's end; a defect ends no sweep."""
-        wait([looking], ENDING_S)
-        if looking.done() and isinstance(defect := looking.exception(), Exception):
-            self.notice(InternalError.of(defect).message)
 
     def _diagnose(self, services: Services, token: CancelToken) -> DoctorDocument:
         return diagnose(
@@ -246,12 +270,123 @@ class Preflight(Struct, frozen=True, kw_only=True):
         return failed
 
 
-def _refusal(failed: list[CheckEntry]) -> ModelError:
-    first = failed[0]
-    return ModelError(
-        f"Nothing was played: {plural(len(failed), 'check')} failed. {first.subject}: "
-        f"{first.message}",
-        code=first.code or "strict",
-        end_reason="access",
-        hint=first.hint,
+OWN = "own"  # a file of the benchmark's, which has its own word for it
+UNKNOWN = "unknown"  # what it is cannot be told, since it cannot be read
+
+
+def validate(files: Sequence[str], benchmark: Benchmark) -> ValidationDocument:
+    """Check each file as what its name and content show it to be."""
+    kinds = {file: _kind(file, benchmark) for file in files}
+    own_report = benchmark.check_files([file for file, kind in kinds.items() if kind == OWN])
+    problems_by_file = {
+        file: [
+            *_lines(file, kind, own_report.problems[file] if kind == OWN else _mistakes(file, kind))
+        ]
+        for file, kind in kinds.items()
+    }
+    n_problems = len(own_report.together) + sum(map(len, problems_by_file.values()))
+    return ValidationDocument(
+        ok=not n_problems,
+        n_problems=n_problems,
+        files=[
+            FileEntry(
+                file=file,
+                file_kind=benchmark.file_kind if kind == OWN else kind,
+                ok=not problems_by_file[file],
+                problems=[*shorten(problems_by_file[file])],
+            )
+            for file, kind in kinds.items()
+        ],
+        problems=[*shorten(own_report.together)],
     )
+
+
+def _kind(file: str, benchmark: Benchmark) -> str:
+    """JSON is a run's document or prices, TOML a plan or the benchmark's own, and text prompts."""
+    match Path(file).suffix.lower():
+        case ".json":
+            with suppress(OSError, ValueError):
+                document = json.loads(read_bounded(file, bound=MAX_STORED_BYTES))
+                if isinstance(document, dict) and document.get("kind") in ("run", "curated"):
+                    return "run"
+            return "prices"
+        case ".toml":
+            try:
+                keys = {key.replace("-", "_") for key in parse_toml(read_bounded(file))}
+            except (OSError, UnreadableTomlError):
+                return UNKNOWN
+            # What it has more keys of.
+            n_of_plan = len(keys & {*plan_keys(KINDS, benchmark.name), *ABOUT, MODELS})
+            is_plan = not benchmark.file_kind or n_of_plan > len(keys & benchmark.file_keys)
+            return "plan" if is_plan else OWN
+        case _:
+            return "prompts"
+
+
+def _mistakes(file: str, kind: str) -> Sequence[Words]:
+    try:
+        _READERS[kind](file)
+    except UsageError as error:
+        return tuple(dict.fromkeys(error.sentences))
+    return ()
+
+
+def _lines(file: str, kind: str, problems: Sequence[Words]) -> Iterator[str]:
+    """Without the name of the file, which is told beside them."""
+    names = (file, f"prices_file {file}", Path(file).name)
+    call = _by_key if kind in ("plan", "prompts") else str
+    for problem in problems:
+        if (
+            isinstance(problem, Problem)
+            and Problem(problem.place, problem.values).render() in names
+        ):
+            yield replace(problem, place="").render(call)
+        else:
+            yield to_text(problem, call)
+
+
+def _read_prices(file: str) -> None:
+    try:
+        content = read_bounded(file)
+    except OSError as error:
+        raise UsageError([f"it cannot be read: {error.strerror}."]) from error
+    load_prices(content, file)
+
+
+def _read_run(file: str) -> None:
+    """A complete run, and the verdicts that are stored beside it."""
+    for run in find_runs(file, lambda: OFFLINE_REGION).runs:
+        read_run(run, lambda: OFFLINE_REGION)
+
+
+def _read_plan(file: str) -> None:
+    """The plan, and the runs that it asks for."""
+    plan = read_plan_file(file)
+    # What an environment says besides is taken to be as it should.
+    models = plan.flags.get(MODELS) or ["any"]
+    sources = Sources(
+        flags=plan.flags,
+        environ={"BEDROCK_MODEL_IDS": json.dumps([models] if isinstance(models, str) else models)},
+        read_stdin=lambda _: b"-",
+        profile_region=lambda: OFFLINE_REGION,
+        offline_models=tuple,
+    )
+    request, problems = read_sweep({}, sources, plan, keeps=False)
+    is_judge_known = not {"judge-model", "no-judge"}.isdisjoint(plan.flags)
+    check(request, problems, is_judge_known=is_judge_known)
+
+
+def _by_key(name: str) -> str:
+    """How a plan calls a setting: what is an axis alone by the axis, such as an opening."""
+    called = next((key.name for key in plan_keys(KINDS).values() if key.setting.name == name), None)
+    declared = table(RunConfig).get(name)
+    return called or (declared and declared.setting.axis) or name
+
+
+_READERS: dict[str, Callable[[str], object]] = {
+    "plan": _read_plan,
+    "prompts": read_prompts,
+    "prices": _read_prices,
+    "run": _read_run,
+    UNKNOWN: read_plan_file,  # which says why it cannot be read
+}

@@ -42,7 +42,6 @@ class SweepRequest(Struct, frozen=True, kw_only=True):
 
     def price_tables(self) -> dict[str, PriceTable]:
         """What runs of the sweep are to know of prices: the plan's own, over those of a file.
-
         Raises `UsageError` with all mistakes in that file.
         """
         tables: dict[str, PriceTable] = {}
@@ -51,9 +50,7 @@ class SweepRequest(Struct, frozen=True, kw_only=True):
         return {self.grid.base.prices_file or BUILT_IN: prices} if prices else tables
 
     def targets(self) -> tuple[RateTarget, ...]:
-        """The limits a minute that no model is sent more than: of models that are named, and of
-        each other model, whoever calls it.
-        """
+        """Limits a minute, of models that are named and of each other model, whoever calls."""
         requests = {target.model: target.per_min for target in self.settings.target_rpm}
         tokens = {target.model: target.per_min for target in self.settings.target_tpm}
         return tuple(
@@ -72,7 +69,9 @@ def read_sweep(
     """The sweep that flags ask for, and a plan where there is no flag, as far as they can be read,
     and every mistake in them. One that `keeps` its runs needs a store.
     """
-    misgiven = [*_misread_settings(plan, flags)]
+    # What the plan gives wrongly and no flag gives instead, with the axes of such flags.
+    left = {name: flag for name, flag in plan.misread.items() if flag not in flags}
+    misgiven = [*left, *(f.name for f in axis_settings() if f.setting.axis in left.values())]
     flags = {**plan.flags, **flags}
     problems: list[Words] = []
     reader = Reader(SweepSettings, replace(sources, flags=flags))
@@ -85,14 +84,13 @@ def read_sweep(
     problems.extend(_contradictions(plan, axes))
     bounds = tuple(map(FigureBound.of, base.all_gates))
     base = replace(
-        base,
-        gates=(),
-        gates_over=(),
-        **{axis.name: axis.values[0] for axis in axes if axis.values},
+        base, gates=(), gates_over=(), **{axis.name: axis.values[0] for axis in axes if axis.values}
     )
+    # An axis with one value holds for the models of a plan that have none of their own.
+    own = {name for own_settings in plan.by_model.values() for name in own_settings}
     grid = Grid(
         base=base,
-        axes=tuple(axis for axis in axes if axis.values and not _is_default(axis, plan)),
+        axes=tuple(a for a in axes if a.values and not (len(a.values) == 1 and a.name in own)),
         repeats=max(1, settings.repeats),
         by_model=plan.by_model,
     )
@@ -104,11 +102,7 @@ def read_sweep(
     if not any(axis.name == MODEL for axis in axes):
         unread.append(MODEL)
     request = SweepRequest(
-        settings=settings,
-        grid=grid,
-        plan=plan,
-        unread=tuple(unread),
-        bounds=bounds,
+        settings=settings, grid=grid, plan=plan, unread=tuple(unread), bounds=bounds
     )
     return request, problems
 
@@ -116,13 +110,6 @@ def read_sweep(
 def names_any(problem: Words, settings: Collection[str]) -> bool:
     """Whether a mistake is about one of the settings, by field."""
     return isinstance(problem, Problem) and not {*problem.settings}.isdisjoint(settings)
-
-
-def _misread_settings(plan: PlanFile, flags: Flags) -> Iterator[str]:
-    """What the plan gives wrongly and no flag gives instead, with the axes of such flags."""
-    left = {name: flag for name, flag in plan.misread.items() if flag not in flags}
-    yield from left
-    yield from (field.name for field in axis_settings() if field.setting.axis in left.values())
 
 
 def _of_cells(flags: Flags, axes: Sequence[Axis]) -> Flags:
@@ -140,11 +127,8 @@ def _of_cells(flags: Flags, axes: Sequence[Axis]) -> Flags:
     first = {
         field.flag: words[0]
         for axis, field in of_axes.items()
-        if field.name in given
-        and field.flag
-        and isinstance(words := flags.get(axis), list)
-        and words
-        if field.setting.expand is None
+        if field.name in given and field.flag and not field.setting.expand
+        if isinstance(words := flags.get(axis), list) and words
     }
     return {**run_flags, **first}
 
@@ -155,22 +139,21 @@ def _axes(
     for field in axis_settings():
         if field.name == "prompt":
             if settings.prompts:
-                yield Axis(field.name, _prompts(settings.prompts, problems))
+                prompts: tuple[str, ...] = ()
+                try:
+                    prompts = tuple(prompt.text for prompt in read_prompts(settings.prompts))
+                except UsageError as error:
+                    problems.extend(error.sentences)
+                yield Axis(field.name, prompts)
         elif words := flags.get(field.setting.axis):
             axis_words = words if isinstance(words, list | tuple) else [str(words)]
             values = [
                 value for word in axis_words for value in _values(field, word, sources, problems)
             ]
-            problems.extend(_repeated_values(field, values))
+            text = f"{{{field.name}}} names {{value!r}} more than once: {{repeats}} repeats runs."
+            repeated = dict.fromkeys(value for value in values if values.count(value) > 1)
+            problems.extend(Problem.of(text, value=value) for value in repeated)
             yield Axis(field.name, tuple(dict.fromkeys(values)))
-
-
-def _prompts(path: str, problems: list[Words]) -> tuple[str, ...]:
-    try:
-        return tuple(prompt.text for prompt in read_prompts(path))
-    except UsageError as error:
-        problems.extend(error.sentences)
-        return ()
 
 
 def _values(
@@ -187,19 +170,6 @@ def _values(
     value = reader.read(field.name)
     problems.extend(reader.problems)
     return () if reader.problems else (value,)
-
-
-def _repeated_values(field: SettingField, values: Sequence[Any]) -> Iterator[Problem]:
-    for value in dict.fromkeys(value for value in values if values.count(value) > 1):
-        text = f"{{{field.name}}} names {{value!r}} more than once: {{repeats}} repeats runs."
-        yield Problem.of(text, value=value)
-
-
-def _is_default(axis: Axis, plan: PlanFile) -> bool:
-    """Whether its only value holds for the models that have none of their own."""
-    return len(axis.values) == 1 and any(
-        axis.name in settings for settings in plan.by_model.values()
-    )
 
 
 def _contradictions(plan: PlanFile, axes: Sequence[Axis]) -> Iterator[Problem]:
@@ -262,7 +232,6 @@ class _Mistake(Struct, frozen=True):
 
 def read_prompts(path: Path | str) -> tuple[Prompt, ...]:
     """The prompts of a file: JSONL if its name ends with `.jsonl`, otherwise text with one a line.
-
     Raises `UsageError` with all mistakes in it.
     """
     lines = [*_read(path)]
@@ -274,9 +243,8 @@ def read_prompts(path: Path | str) -> tuple[Prompt, ...]:
         raise _error(path, *(f"line {mistake.line}: {mistake.text}" for mistake in mistakes))
     if not prompts:
         raise _error(path, "there is no prompt in it: give one a line.")
-    if len(prompts) > MAX_PROMPTS:
-        n_prompts = len(prompts)
-        raise _error(path, f"it has {n_prompts} prompts, but at most {MAX_PROMPTS} are taken.")
+    if (n := len(prompts)) > MAX_PROMPTS:
+        raise _error(path, f"it has {n} prompts, but at most {MAX_PROMPTS} are taken.")
     return tuple(prompts)
 
 
@@ -343,15 +311,12 @@ def _wrong(value: dict[str, Json]) -> Iterator[str]:
         yield "prompt is missing."
     elif not isinstance(value["prompt"], str):
         yield "prompt must be text."
-    yield from _wrong_id(value.get("id"))
-
-
-def _wrong_id(given: Json) -> Iterator[str]:
-    if given is None:
-        return
-    if not isinstance(given, str):
+    given = value.get("id")
+    if given is not None and not isinstance(given, str):
         yield "id must be text."
-    elif not (given.strip() and given.isprintable() and len(given) <= LONGEST_ID):
+    elif given is not None and not (
+        given.strip() and given.isprintable() and len(given) <= LONGEST_ID
+    ):
         yield f"id must have 1 to {LONGEST_ID} characters that can be printed, not blanks alone."
 
 
@@ -365,21 +330,16 @@ def _prompt(number: int, text: str, name: str | None) -> Iterator[Prompt | _Mist
 
 
 def _repeated_prompts(prompts: list[Prompt]) -> Iterator[_Mistake]:
-    texts: dict[str, int] = {}
-    names: dict[str, int] = {}
+    seen: dict[tuple[str, str], int] = {}
     for prompt in prompts:
-        if (line := texts.setdefault(prompt.text, prompt.line)) != prompt.line:
-            yield _Mistake(
-                prompt.line,
-                f"the prompt is that of line {line}: keep one; {{repeats}} plays each again.",
-            )
-        if (
-            prompt.id is not None
-            and (line := names.setdefault(prompt.id, prompt.line)) != prompt.line
-        ):
-            yield _Mistake(
-                prompt.line, f"the id {_escaped(repr(prompt.id))} is that of line {line}: keep one."
-            )
+        if (line := seen.setdefault(("text", prompt.text), prompt.line)) != prompt.line:
+            what = f"the prompt is that of line {line}: keep one; {{repeats}} plays each again."
+            yield _Mistake(prompt.line, what)
+        if prompt.id is None:
+            continue
+        if (line := seen.setdefault(("id", prompt.id), prompt.line)) != prompt.line:
+            what = f"the id {_escaped(repr(prompt.id))} is that of line {line}: keep one."
+            yield _Mistake(prompt.line, what)
 
 
 def _escaped(words: str) -> str:

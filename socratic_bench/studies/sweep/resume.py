@@ -52,9 +52,7 @@ def find_sweep(grid: Grid, stores: Iterable[ListedStore]) -> SweepFile | None:
 
 
 def agree_on_beginning(begun: SweepFile, store: ListedStore) -> SweepFile:
-    """The sweep that begins: of several processes that start at once, all play that of the first.
-    Raises `ArtifactError`.
-    """
+    """Of processes that start at once, all play the first one's. Raises `ArtifactError`."""
 
     def first(body: bytes | None) -> bytes | None:
         nonlocal begun
@@ -69,22 +67,18 @@ def agree_on_beginning(begun: SweepFile, store: ListedStore) -> SweepFile:
 
 
 def with_plan(begun: SweepFile, grid: Grid) -> SweepFile:
-    """The beginning of a sweep with the plan of its grid, added to an earlier plan.
-
-    A sweep of an earlier program has no plan, and its rows may have values of which this grid has
-    none: it stays as it is.
+    """The beginning of a sweep with the plan of its grid, added to an earlier plan. A sweep of an
+    earlier program has no plan, and its rows may have values of which this grid has none: it stays
+    as it is.
     """
     if begun.axes is None:
         return begun
-    axes = {axis.name: [*axis.values] for axis in grid.axes}
-    return replace(
-        begun,
-        axes={
-            name: [*dict.fromkeys([*begun.axes.get(name, ()), *axes.get(name, ())])]
-            for name in {**begun.axes, **axes}
-        },
-        repeats=max(begun.repeats or 1, grid.repeats),
-    )
+    axes = {axis.name: axis.values for axis in grid.axes}
+    plan = {
+        name: [*dict.fromkeys([*begun.axes.get(name, ()), *axes.get(name, ())])]
+        for name in {**begun.axes, **axes}
+    }
+    return replace(begun, axes=plan, repeats=max(begun.repeats or 1, grid.repeats))
 
 
 def read_rows(
@@ -204,9 +198,7 @@ def _gated(row: CellRow, document: dict[str, Any], base: RunConfig) -> CellRow:
 def cells_to_play(
     cells: Sequence[Cell], rows: Mapping[str, CellRow], settings: SweepSettings
 ) -> list[Cell]:
-    """The cells that are to be played: those that have not ended, and those that failed if they
-    are to be tried again.
-    """
+    """Cells that have not ended, and those that failed if they are to be tried again."""
     return [
         cell
         for cell in cells
@@ -219,9 +211,7 @@ READERS = 16
 
 
 def read_journals(
-    run_ids: Iterable[str],
-    stores: Sequence[ListedStore],
-    without: frozenset[str] = frozenset(),
+    run_ids: Iterable[str], stores: Sequence[ListedStore], without: frozenset[str] = frozenset()
 ) -> dict[str, ReplayLog]:
     """The calls of these runs, by id, less those of processes `without`, by their names in the
     sweep's ledger. A journal that cannot be read is left out: its run says so itself once it is to

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -13,7 +13,7 @@ from ulid import ULID
 from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.documents.sweep import CellRow, SweepFile
 from socratic_bench.documents.usage import ModelThroughput
-from socratic_bench.errors import ArtifactError, BenchError, Problem
+from socratic_bench.errors import ArtifactError, BenchError, Naming, Problem
 from socratic_bench.models.budget import SpendingLimit
 from socratic_bench.models.cancel import CancelToken, run_cancellable
 from socratic_bench.models.events import NOTED_WITHIN_S
@@ -25,12 +25,7 @@ from socratic_bench.runs.services import Services
 from socratic_bench.storage.keys import index_of
 from socratic_bench.storage.stores import ListedStores
 from socratic_bench.studies.places import CellIndex, run_id, run_ids_begin_with
-from socratic_bench.studies.sweep.engine import (
-    SweepControl,
-    SweepDisplay,
-    SweepEngine,
-    SweepState,
-)
+from socratic_bench.studies.sweep.engine import SweepControl, SweepDisplay, SweepEngine, SweepState
 from socratic_bench.studies.sweep.grid import Cell, CellJob, Grid
 from socratic_bench.studies.sweep.preflight import Preflight
 from socratic_bench.studies.sweep.request import SweepRequest
@@ -84,11 +79,10 @@ def perform_sweep(
     display: SweepDisplay,
     cancel_token: CancelToken,
     now: Callable[[], datetime] = utc_now,
-    call: Callable[[str], str] = str,
+    call: Naming = str,
 ) -> SweepResult:
-    """Play all that is missing of a sweep. Raises `UsageError` if it cannot begin or go on.
-
-    What is told of cells calls settings as `call` does, which is a function of a module.
+    """Play all that is missing of a sweep. Raises `UsageError` if it cannot begin or go on. What is
+    told of cells calls settings as `call` does, which is a function of a module.
     """
     return _SweepProcess(request, display, cancel_token, now, call).result()
 
@@ -102,7 +96,7 @@ class _SweepProcess:
         display: SweepDisplay,
         cancel_token: CancelToken,
         now: Callable[[], datetime],
-        call: Callable[[str], str],
+        call: Naming,
     ) -> None:
         self._asked = request
         self._settings = request.settings
@@ -127,7 +121,15 @@ class _SweepProcess:
         started_at, began_s = self._now(), self._token.monotonic_s()
         deadline_s = self._asked.grid.base.deadline_s
         self._token.start_deadline(deadline_s, self._benchmark.shorter)
-        with self._beginning():
+        identity = self._asked.grid.identity()
+        # Lock out others that may begin the same sweep.
+        with (
+            self._stores.exclusive(
+                f"{index_of(identity)}lock", "Another process is about to begin this sweep."
+            )
+            if self._settings.resume
+            else nullcontext()
+        ):
             begun = run_cancellable(lambda: self._begin(started_at), self._token)
         grid = replace(self._asked.grid, base=replace(self._asked.grid.base, seed=begun.seed))
         cells = grid.cells()
@@ -140,6 +142,9 @@ class _SweepProcess:
                 datetime.fromisoformat(row.completed_at) for row in earlier.values()
             )
             error = self._play_missing(begun, grid, cells, rows, indices)
+        if error and len(rows) < len(cells):
+            error = error.copied()
+            error.hints = (*error.hints, GO_ON)
         in_folder = indices[0] if self._stores.folder else None
         in_bucket = indices[-1] if self._stores.bucket else None
         return SweepResult(
@@ -148,7 +153,7 @@ class _SweepProcess:
             begun=begun,
             cells=cells,
             rows=rows,
-            error=error and _with_resume_hint(error, is_whole=len(rows) == len(cells)),
+            error=error,
             indices=(in_folder, in_bucket),
             pace=self._pace,
             spent_usd=self._spent_usd,
@@ -158,13 +163,6 @@ class _SweepProcess:
             completed_at=self._now(),
             duration_s=self._token.monotonic_s() - began_s,
         )
-
-    def _beginning(self) -> AbstractContextManager[None]:
-        """Lock out others that may begin the same sweep."""
-        if not self._settings.resume:
-            return nullcontext()
-        key = f"{index_of(self._asked.grid.identity())}lock"
-        return self._stores.exclusive(key, "Another process is about to begin this sweep.")
 
     def _begin(self, started_at: datetime) -> SweepFile:
         """The sweep that goes on, or a new one."""
@@ -217,7 +215,7 @@ class _SweepProcess:
         state = SweepState(cells, rows.values(), self._token.monotonic_s)
         for cell in missing:
             if cell.key in rows:
-                state.on_retry(rows.pop(cell.key))
+                state.count(rows.pop(cell.key).model, n_failed=-1)
         all_jobs = self._jobs(begun, grid, missing)
         jobs = all_jobs[: self._settings.limit]
         self._display.begin(begun.sweep_id, state)
@@ -346,10 +344,3 @@ class _SweepProcess:
     def _notice(self, text: str) -> None:
         self._notices.append(text)
         self._display.notice(text)
-
-
-def _with_resume_hint(error: BenchError, *, is_whole: bool) -> BenchError:
-    """What ended the sweep, with how to go on with it."""
-    copy = error.copied()
-    copy.hints = error.hints if is_whole else (*error.hints, GO_ON)
-    return copy
