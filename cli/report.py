@@ -12,7 +12,7 @@ from socratic_bench.documents.report import ReportDocument
 from socratic_bench.errors import UsageError, Words
 from socratic_bench.runs.prepare import calibrations_at
 from socratic_bench.studies.calibrate.corrections import CorrectionRequest, correct_runs
-from socratic_bench.studies.report.exports import export, find_problems, write_all
+from socratic_bench.studies.report.exports import find_problems, write_report
 from socratic_bench.studies.report.study import Rows, read_rows
 
 from .arguments import Parser, parse_strictly
@@ -95,9 +95,7 @@ def write(flags: Namespace, max_bytes: int) -> ReportDocument:
     """Write the files; returns what was written."""
     rows = read_rows(flags.runs, bucket_region, flags.judging, _calibrations(flags))
     correction = partial(_correct, flags, rows)
-    exported = export(rows, _paths(flags), max_bytes, correction, call_by_flags())
-    write_all(exported.files)
-    return exported.document
+    return write_report(rows, _paths(flags), max_bytes, correction, call_by_flags())
 
 
 def _read_size(word: str, problems: list[Words]) -> int:

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from socratic_bench.documents.calibration import CorrectedFigures
 from socratic_bench.documents.report import ReportDocument, ReportFile
-from socratic_bench.errors import ArtifactError
+from socratic_bench.errors import ArtifactError, Naming
 from socratic_bench.studies.report.differences import undecided_because
 from socratic_bench.studies.report.html import draw_on_paper, page_of, paint
 from socratic_bench.studies.report.parts import Chart, Figure, Section, clean_text
@@ -52,60 +52,35 @@ class RenderedFile(Struct, frozen=True, kw_only=True):
     body: bytes
 
 
-class Export(Struct, frozen=True, kw_only=True):
-    """The files to write, and the document about them; its sentences and sections are empty if only
-    tables are requested.
-    """
-
-    document: ReportDocument
-    files: list[RenderedFile]
-
-
 def find_problems(formats: Mapping[str, str]) -> list[str]:
     """Everything that prevents the requested formats, which are given by their files or folders."""
     problems = [
-        file_problem(path) if form in _FILES else _folder_problem(form, path)
+        _file_problem(path) if form in _FILES else _folder_problem(form, path)
         for form, path in formats.items()
     ]
     return [*filter(None, problems), *_lacking(formats)]
-
-
-def _folder_problem(form: str, path: str) -> str | None:
-    """Why a folder cannot be used; a name such as rows.csv is that of a file."""
-    if path.lower().endswith(f".{form}") and not Path(path).exists():
-        return (
-            f"A report as {form} is several files in a folder: {path} names a file. Name a folder, "
-            f"such as {Path(path).stem}."
-        )
-    return folder_problem(path)
 
 
 def _lacking(formats: Mapping[str, str]) -> Iterator[str]:
     for form in formats:
         extra, packages = NEEDS[form]
         for package in packages:
-            if not _is_there(package):
+            if sys.modules.get(package, package) is None or find_spec(package) is None:
                 yield (
                     f"A report as {form} needs the package {package}: "
                     f"pip install 'socratic-runner[{extra}]', or the image's target full, has it."
                 )
 
 
-def _is_there(package: str) -> bool:
-    return sys.modules.get(package, package) is not None and find_spec(package) is not None
-
-
-def export(
+def write_report(
     rows: Rows,
     formats: Mapping[str, str],
     max_bytes: int,
     corrected: Callable[[], CorrectedFigures | None],
-    call: Callable[[str], str] = str,
-) -> Export:
-    """Render the requested formats. `call` names a setting for sentences.
-
-    Raises `UsageError` for a page that cannot be as small as `max_bytes`, and `ArtifactError` for a
-    folder in which no file can be made.
+    call: Naming = str,
+) -> ReportDocument:
+    """Write the requested formats; `call` names a setting for sentences. Raises `UsageError` for a
+    page that cannot be as small as `max_bytes`, and `ArtifactError` for what cannot be written.
     """
     study = Study(rows)
     files, left_out, names, sentences = [*_tables(rows, formats)], [], [], []
@@ -118,11 +93,12 @@ def export(
             files.append(RenderedFile(form="html", path=formats["html"], body=page.body))
             left_out, names = [*page.left_out], [*names, "transcripts"]
         if "markdown" in formats:
-            body = markdown_of(report).encode()
+            body = ("\n".join(_lines(report)).rstrip() + "\n").encode()
             files.append(RenderedFile(form="markdown", path=formats["markdown"], body=body))
         figures = [figure for section in report.sections for figure in section.figures]
         files += _charts([figure.chart for figure in figures if figure.chart], formats)
-    document = ReportDocument(
+    write_all(files)
+    return ReportDocument(
         benchmark=rows.benchmark.name,
         models=study.ranked,
         winner=study.winner,
@@ -135,7 +111,6 @@ def export(
         left_out=left_out,
         files=[ReportFile(form=file.form, path=file.path, bytes=len(file.body)) for file in files],
     )
-    return Export(document=document, files=files)
 
 
 def _tables(rows: Rows, formats: Mapping[str, str]) -> Iterator[RenderedFile]:
@@ -161,12 +136,8 @@ def _charts(charts: list[Chart], formats: Mapping[str, str]) -> Iterator[Rendere
         yield from (_in(formats, "svg", chart.name, draw_on_paper(chart)) for chart in charts)
 
 
-def markdown_of(report: Report) -> str:
-    """The report in GitHub's Markdown; text from models cannot become a link or an element."""
-    return "\n".join(_lines(report)).rstrip() + "\n"
-
-
 def _lines(report: Report) -> Iterator[str]:
+    """The report in GitHub's Markdown; text from models cannot become a link or an element."""
     opening = report.opening
     yield from (f"# {text(opening.title)}", "")
     for sentence in (*opening.sentences, *opening.notices):
@@ -206,7 +177,8 @@ def _table(table: Figure) -> Iterator[str]:
 def text(words: str) -> str:
     """Escape a text for Markdown, on one line."""
     line = " ".join(clean_text(words).split())
-    safe = _LINK.sub(r"\\", _SIGNS.sub(_escape, line))
+    signs = _SIGNS.sub(lambda match: _ENTITIES.get(match[0]) or f"\\{match[0]}", line)
+    safe = _LINK.sub(r"\\", signs)
     match = _NUMBER.match(safe)
     # A number is no list where nothing follows its point, as in a cell.
     if match and (match.end() == len(safe) or safe[match.end()] == " "):
@@ -214,11 +186,7 @@ def text(words: str) -> str:
     return safe
 
 
-def _escape(match: re.Match[str]) -> str:
-    return _ENTITIES.get(match[0]) or f"\\{match[0]}"
-
-
-def file_problem(path: str) -> str | None:
+def _file_problem(path: str) -> str | None:
     """Why a file cannot be created, as far as folders tell."""
     target = Path(path)
     if not target.parent.is_dir():
@@ -229,9 +197,14 @@ def file_problem(path: str) -> str | None:
     return f"{path} is no regular file, and is left as it is: name another." if is_special else None
 
 
-def folder_problem(path: str) -> str | None:
-    """Why a folder cannot be created or used."""
+def _folder_problem(form: str, path: str) -> str | None:
+    """Why a folder cannot be created or used; a name such as rows.csv is that of a file."""
     target = Path(path)
+    if path.lower().endswith(f".{form}") and not target.exists():
+        return (
+            f"A report as {form} is several files in a folder: {path} names a file. Name a folder, "
+            f"such as {target.stem}."
+        )
     if target.exists() and not target.is_dir():
         return f"{path} is a file: name a folder."
     return None if target.absolute().parent.is_dir() else f"There is no folder {target.parent}."
@@ -273,11 +246,6 @@ def _write_draft(rendered: RenderedFile, drafts: list[tuple[str, Path]]) -> None
     drafts.append((draft, target))
     with os.fdopen(number, "wb") as file:
         file.write(rendered.body)
-    Path(draft).chmod(0o666 & ~_umask())
-
-
-def _umask() -> int:
-    """The umask of the process, which can only be read by setting it."""
-    umask = os.umask(0)
+    umask = os.umask(0)  # it can only be read by setting it
     os.umask(umask)
-    return umask
+    Path(draft).chmod(0o666 & ~umask)

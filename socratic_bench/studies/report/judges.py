@@ -2,6 +2,7 @@
 labels.
 """
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from math import inf
 
@@ -11,7 +12,6 @@ from socratic_bench.statistics.agreement import absolute_error, is_available, or
 from socratic_bench.statistics.intervals import Jackknifed, jackknifed
 from socratic_bench.studies.report.leaderboard import interval_text, spaced
 from socratic_bench.studies.report.parts import (
-    UNKNOWN,
     Figure,
     Section,
     figure,
@@ -21,7 +21,7 @@ from socratic_bench.studies.report.parts import (
     words,
 )
 from socratic_bench.studies.report.study import Study
-from socratic_bench.studies.rows import RunRow, TurnRow, VerdictRow
+from socratic_bench.studies.rows import RunRow, TurnRow
 
 LEAN = MetricInfo(name="lean", title="Points over the jury's mean", low=None, high=None)
 WHOLE = "score"
@@ -48,12 +48,15 @@ def _leans(study: Study, jurors: Sequence[str], turns: Sequence[tuple[RunRow, Tu
         juror: study.estimate(((run, _lean(turn, juror)) for run, turn in turns), LEAN)
         for juror in jurors
     }
+    verdicts = [verdict for _, turn in turns for verdict in turn.verdicts]
+    n_asked = Counter(verdict.juror for verdict in verdicts)
+    n_scores = Counter(verdict.juror for verdict in verdicts if verdict.score is not None)
     rows = [
         [
             juror,
             interval_text(leans[juror]),
             f"{lean.n:,}" if (lean := leans[juror]) else "0",
-            _verdict_rate(juror, [turn for _, turn in turns]),
+            percent(n_scores[juror] / n_asked[juror]),
         ]
         for juror in jurors
     ]
@@ -70,15 +73,6 @@ def _lean(turn: TurnRow, juror: str) -> float | None:
     return scores[juror] - sum(scores.values()) / len(scores)
 
 
-def _verdict_rate(juror: str, turns: Sequence[TurnRow]) -> str:
-    verdicts = [verdict for turn in turns for verdict in turn.verdicts if verdict.juror == juror]
-    return (
-        percent(sum(verdict.score is not None for verdict in verdicts) / len(verdicts))
-        if verdicts
-        else UNKNOWN
-    )
-
-
 def _agreement(
     study: Study, jurors: Sequence[str], turns: Sequence[tuple[RunRow, TurnRow]]
 ) -> Figure:
@@ -86,8 +80,11 @@ def _agreement(
     for name in (*dict.fromkeys(name for _, turn in turns for name in turn.scores), WHOLE):
         clusters: dict[Hashable, list[list[float | None]]] = {}
         for run, turn in turns:
-            verdicts = {verdict.juror: verdict for verdict in reversed(turn.verdicts)}
-            ratings = [_rating(verdicts.get(juror), name) for juror in jurors]
+            given = {
+                verdict.juror: verdict.score if name == WHOLE else verdict.scores.get(name)
+                for verdict in reversed(turn.verdicts)
+            }
+            ratings = [given.get(juror) for juror in jurors]
             clusters.setdefault(study.design.cluster(run), []).append(ratings)
         units = [*clusters.values()]
         alpha = None
@@ -105,12 +102,6 @@ def _jackknifed_text(figure: Jackknifed | None, most: float = inf) -> str:
     interval = figure.interval(0 if most == inf else -1, most) if figure and figure.error else None
     low, high = (interval.low, interval.high) if interval else (None, None)
     return with_limits(figure.value if figure else None, low, high)
-
-
-def _rating(verdict: VerdictRow | None, name: str) -> float | None:
-    if verdict is None:
-        return None
-    return verdict.score if name == WHOLE else verdict.scores.get(name)
 
 
 def labels_section(corrected: CorrectedFigures | None) -> Section | None:
