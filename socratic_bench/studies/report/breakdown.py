@@ -9,8 +9,7 @@ from statistics import fmean
 from socratic_bench.documents.sweep import Survival
 from socratic_bench.ports.benchmark import MetricInfo
 from socratic_bench.ports.parts import OutcomeList
-from socratic_bench.studies.report.chart_kinds import behind_words, heat_map, over_turns
-from socratic_bench.studies.report.charts import STEPS, extent
+from socratic_bench.studies.report.charts import STEPS, behind_words, extent, heat_map, over_turns
 from socratic_bench.studies.report.leaderboard import (
     MODEL,
     interval_text,

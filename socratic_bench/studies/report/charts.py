@@ -1,5 +1,5 @@
-"""Common parts of charts as Vega-Lite specifications: colours, sizes, scales, names. Each mark has
-its tooltip in the field `tip`.
+"""Charts as Vega-Lite specifications: heat maps, lines over turns, scatter plots. All have the same
+colours, sizes and scales, and each mark has its tooltip in the field `tip`.
 """
 
 import unicodedata
@@ -21,52 +21,32 @@ INK, MUTED, GRID, PAPER = "ink", "muted", "grid", "paper"
 
 
 class Size(Struct, frozen=True, kw_only=True):
-    """Width of a drawing and longest width of names in it, in px."""
+    """The width of a drawing in px, and its number of ticks."""
 
     width: int
-    longest_name: int
     n_ticks: int
     is_narrow: bool = False
 
 
-WIDE = Size(width=720, longest_name=300, n_ticks=6)
+WIDE = Size(width=720, n_ticks=6)
 # Fits into the 358 px that a page has on a phone.
-NARROW = Size(width=330, longest_name=120, n_ticks=4, is_narrow=True)
+NARROW = Size(width=330, n_ticks=4, is_narrow=True)
 SERIES = tuple(f"c{n}" for n in range(8))
 SHAPES = (
-    "circle",
-    "square",
-    "triangle-up",
-    "diamond",
-    "cross",
-    "triangle-down",
-    "triangle-right",
-    "triangle-left",
+    *("circle", "square", "triangle-up", "diamond", "cross"),
+    *("triangle-down", "triangle-right", "triangle-left"),
 )
 STEPS = tuple(f"h{n}" for n in range(7))
+_SERIES_COLOURS = "#0072b2 #b34700 #007a5a #9b4f7e #8a6d00 #2f7fb0 #57606a #000000"
+_STEP_COLOURS = "#eef4f9 #d6e4f0 #b8d1e6 #94bad9 #6ea3cb #2f75ab #174f7d"
 # On paper, as in a page in light colours.
 LIGHT: Mapping[str, str] = {
     INK: "#1b1f24",
     MUTED: "#57606a",
     GRID: "#d8dee4",
     PAPER: "#ffffff",
-    **dict(
-        zip(
-            SERIES,
-            (
-                *("#0072b2", "#b34700", "#007a5a", "#9b4f7e", "#8a6d00", "#2f7fb0"),
-                *("#57606a", "#000000"),
-            ),
-            strict=True,
-        )
-    ),
-    **dict(
-        zip(
-            STEPS,
-            (*("#eef4f9", "#d6e4f0", "#b8d1e6", "#94bad9", "#6ea3cb", "#2f75ab"), "#174f7d"),
-            strict=True,
-        )
-    ),
+    **dict(zip(SERIES, _SERIES_COLOURS.split(), strict=True)),
+    **dict(zip(STEPS, _STEP_COLOURS.split(), strict=True)),
 }
 # The colour that stands for each in a specification.
 NAMED: Mapping[str, str] = {name: f"#0000{n + 16:02x}" for n, name in enumerate(LIGHT)}
@@ -121,26 +101,21 @@ def whole(spec: Spec) -> Spec:
     }
 
 
-def by_model(models: Sequence[str], field: str = "model") -> Spec:
-    """Colour and shape of each model, the same in all charts."""
-    names = [*models]
-    ranges = {"color": series, "shape": shape}
-    return {
-        channel: {
-            "field": field,
-            "type": "nominal",
-            "scale": {"domain": names, "range": [of(n) for n, _ in enumerate(names)]},
-            "legend": None,
-        }
-        for channel, of in ranges.items()
-    }
-
-
 def extent(low: float | None, high: float | None) -> Spec:
     """A scale with known ends; without them it begins at zero."""
     if low is not None and high is not None:
         return {"domain": [low, high], "nice": False}
     return {"zero": True, "nice": True}
+
+
+def layer(mark: Spec, encoding: Spec, only: object = None) -> Spec:
+    """Marks of one kind; `only` is a condition on their data."""
+    transform = {"transform": [{"filter": only}]} if only else {}
+    return {**transform, "mark": mark, "encoding": encoding}
+
+
+def quantitative(title: str | None, scale: Spec, axis: Spec) -> Spec:
+    return {"type": "quantitative", "title": title, "scale": scale, "axis": axis}
 
 
 def rename_entries(data: Data, field: str, names: Mapping[str, str]) -> list[Mapping[str, Any]]:
@@ -190,10 +165,198 @@ def shorten(names: Sequence[str], most: float) -> Mapping[str, str]:
 def _cut(text: str, most: float) -> str:
     if width_of(text) <= most:
         return text
-    room = most - width_of(ELLIPSIS)
+    room = (most - width_of(ELLIPSIS)) / 2
+
+    def begin(words: str) -> str:
+        return words[: sum(end <= room for end in accumulate(map(_width, words)))]
+
     # The end tells models of a family apart: their version.
-    return f"{_begin(text, room / 2)}{ELLIPSIS}{_begin(text[::-1], room / 2)[::-1]}"
+    return f"{begin(text)}{ELLIPSIS}{begin(text[::-1])[::-1]}"
 
 
-def _begin(text: str, room: float) -> str:
-    return text[: sum(end <= room for end in accumulate(map(_width, text)))]
+# From so many models on, the lines of all others would hide that of a panel's own.
+MOST_BEHIND = 5
+MOST_TICKS = 8
+GAP = 20
+_NAME: Spec = {"description": {"field": "model"}}
+
+
+def heat_map(data: Data, rows: Sequence[str], columns: Sequence[str]) -> Specs:
+    """A cell for each known `value`, with its `text`; `step` is the shade, `is_dark` marks dark
+    shades. Cells that are not in `data` stay blank.
+    """
+    return for_both_sizes(lambda size: _heat_map(data, rows, columns, size))
+
+
+def _heat_map(data: Data, rows: Sequence[str], columns: Sequence[str], size: Size) -> Spec:
+    if size.is_narrow and len(columns) > len(rows):
+        turned = [{**cell, "row": cell["column"], "column": cell["row"]} for cell in data]
+        return _cells(turned, columns, rows, size)
+    return _cells(data, rows, columns, size)
+
+
+def _cells(data: Data, rows: Sequence[str], columns: Sequence[str], size: Size) -> Spec:
+    longest = 110 if size.is_narrow else 220
+    along, above = shorten(rows, longest), shorten(columns, longest)
+    room = size.width - min(longest, widest(along.values()))
+    step = max(32 if size.is_narrow else 54, int(room // max(1, len(columns))))
+    fits = widest(above.values()) < step
+    if not fits and size.is_narrow:
+        # The last name leans out of the picture.
+        step = max(26, int((room - longest * 0.7) // len(columns)))
+    angle = 0 if fits else -45 if size.is_narrow else -25
+    top = {"orient": "top", "labelAngle": angle, "grid": False}
+    side = {"labelColor": colour(INK), "grid": False}
+    x, y = (
+        {
+            "field": field,
+            "type": "nominal",
+            "sort": names,
+            "title": None,
+            "scale": {"domain": names},
+            "axis": axis,
+        }
+        for field, names, axis in (
+            ("column", [*above.values()], top),
+            ("row", [*along.values()], side),
+        )
+    )
+    shades = {"domain": [*range(len(STEPS))], "range": [colour(step) for step in STEPS]}
+    shade = {"field": "step", "type": "ordinal", "scale": shades, "legend": None}
+    return whole(
+        {
+            "data": {"values": rename_entries(rename_entries(data, "row", along), "column", above)},
+            "width": {"step": step},
+            "height": {"step": 30},
+            "encoding": {"x": x, "y": y},
+            "layer": [
+                layer(
+                    {"type": "rect", "stroke": colour(PAPER), "strokeWidth": 2},
+                    {"color": shade, **TIP},
+                ),
+                *(
+                    layer(
+                        {"type": "text", "color": colour(PAPER if is_dark else INK)},
+                        {"text": {"field": "text"}},
+                        f"datum.is_dark == {str(is_dark).lower()}",
+                    )
+                    for is_dark in (True, False)
+                ),
+            ],
+        }
+    )
+
+
+def over_turns(data: Data, models: Sequence[str], title: str, scale: Spec) -> Specs:
+    """A line with its band in a panel for each model; lines of the other models stand behind it if
+    they are few.
+    """
+    return for_both_sizes(lambda size: _over_turns(data, models, (title, scale), size))
+
+
+def _over_turns(data: Data, models: Sequence[str], axis: tuple[str, Spec], size: Size) -> Spec:
+    columns, width = _grid(models, size)
+    last = max(1.0, *(point["turn"] for point in data))
+    step = next((step for step in (1, 2, 5, 10, 20) if last <= MOST_TICKS * step), 50)
+    ticks = {"values": [*range(0, int(last) + 1, step)], "grid": False, "format": "d"}
+    x = {"field": "turn", **quantitative("Turn", {"domain": [0, last], "nice": False}, ticks)}
+    y = quantitative(axis[0], axis[1], {"tickCount": 5, "labelPadding": 8})
+    anchor = {"anchor": "start", "color": colour(INK), "fontSize": 12, "fontWeight": "normal"}
+    names = shorten(models, width)
+    panels = [
+        {
+            "title": {"text": names[model], **anchor},
+            "width": width,
+            "height": 120 if size.is_narrow else 150,
+            "layer": [*_behind(models, model, x, panel_y), *_front(n, model, x, panel_y)],
+        }
+        for n, model in enumerate(models)
+        # What the first of a line says of its axis, the others need not.
+        for panel_y in ({**y, "title": None} if n % columns else y,)
+    ]
+    return whole(
+        {"data": {"values": [*data]}, "concat": panels, "columns": columns, "spacing": GAP}
+    )
+
+
+def _grid(models: Sequence[str], size: Size) -> tuple[int, int]:
+    """Number of panels side by side, and the width of each: as many as fit with names."""
+    frame = 66  # px, of an axis
+    most = 1 if size.is_narrow else min(3, len(models))
+    widths = {n: (size.width + 200 * (n > 1)) // n - frame - GAP // n for n in range(1, most + 1)}
+    named = widest(models)
+    columns = next((n for n in range(most, 1, -1) if widths[n] >= named), min(2, most))
+    return columns, widths[columns]
+
+
+def _behind(models: Sequence[str], model: str, x: Spec, y: Spec) -> list[Spec]:
+    if not behind_words(models):
+        return []
+    others = {"field": "model", "oneOf": [other for other in models if other != model]}
+    thin = {"type": "line", "strokeWidth": 1, "color": colour(MUTED), "opacity": 0.45}
+    middle = {"x": x, "y": {**y, "field": "value"}}
+    return [layer(thin, {**middle, "detail": {"field": "model"}, **_NAME}, others)]
+
+
+def _front(n: int, model: str, x: Spec, y: Spec) -> list[Spec]:
+    own, tint = {"field": "model", "equal": model}, series(n)
+    middle = {"x": x, "y": {**y, "field": "value"}}
+    ends = {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}}
+    point = {"type": "point", "filled": True, "size": 36, "opacity": 1}
+    return [
+        layer({"type": "area", "opacity": 0.18, "color": tint}, {**ends, **_NAME}, own),
+        layer({"type": "line", "strokeWidth": 2, "color": tint}, {**middle, **_NAME}, own),
+        layer({**point, "color": tint, "shape": shape(n)}, {**middle, **TIP}, own),
+    ]
+
+
+def behind_words(models: Sequence[str]) -> str:
+    """The part of a description about the lines behind."""
+    return ", and the other models' lines in grey" if 1 < len(models) <= MOST_BEHIND else ""
+
+
+def scatter(data: Data, models: Sequence[str], x: tuple[str, Spec], y: tuple[str, Spec]) -> Specs:
+    """A point for each model, with the known intervals in both directions, and a legend."""
+    return for_both_sizes(lambda size: _scatter(data, models, x, y, size))
+
+
+def _scatter(
+    data: Data, models: Sequence[str], x: tuple[str, Spec], y: tuple[str, Spec], size: Size
+) -> Spec:
+    names = shorten(models, size.width - 40)
+    ticks = {"tickCount": size.n_ticks, "titleLimit": size.width - 40}
+    across, up = (quantitative(title, scale, ticks) for title, scale in (x, y))
+    legend = {"title": None, "orient": "bottom", "columns": 1, "labelLimit": 0, "symbolOpacity": 1}
+    style = {  # the same colour and shape of a model in all charts
+        channel: {
+            "field": "model",
+            "type": "nominal",
+            "scale": {"domain": [*names.values()], "range": [of(n) for n, _ in enumerate(names)]},
+            "legend": legend,
+        }
+        for channel, of in (("color", series), ("shape", shape))
+    }
+    point: dict[str, Any] = {"x": {**across, "field": "x"}, "y": {**up, "field": "y"}}
+    lines = [
+        layer(
+            {"type": "rule", "strokeWidth": 1.5, "opacity": 0.4},
+            {
+                **point,
+                axis: {**point[axis], "field": f"{axis}_low"},
+                f"{axis}2": {"field": f"{axis}_high"},
+                "color": style["color"],
+                **TIP,
+            },
+            f"isValid(datum.{axis}_low) && isValid(datum.{axis}_high)",
+        )
+        for axis in ("x", "y")
+    ]
+    mark = {"type": "point", "filled": True, "size": 100, "opacity": 1}
+    return whole(
+        {
+            "data": {"values": rename_entries(data, "model", names)},
+            "width": size.width - 60,
+            "height": 240 if size.is_narrow else 300,
+            "layer": [*lines, layer(mark, {**point, **style, **TIP})],
+        }
+    )

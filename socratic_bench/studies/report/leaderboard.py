@@ -9,8 +9,7 @@ from socratic_bench.documents.sweep import Survival
 from socratic_bench.documents.usage import Percentiles
 from socratic_bench.ports.benchmark import MetricInfo
 from socratic_bench.ports.parts import MetricGroup
-from socratic_bench.studies.report.chart_kinds import scatter
-from socratic_bench.studies.report.charts import extent
+from socratic_bench.studies.report.charts import extent, scatter
 from socratic_bench.studies.report.parts import (
     UNKNOWN,
     Chart,
