@@ -11,7 +11,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks import load_benchmark
-from socratic_bench.catalogue.prices import PriceSource
 from socratic_bench.documents.cost import Billing, CostEntry, add_up, role_cost
 from socratic_bench.documents.document import TIME_PLACES, USD_PLACES, ErrorEntry, to_places
 from socratic_bench.documents.dry_run import (
@@ -66,19 +65,19 @@ class Load(Struct, frozen=True):
 
 
 class ForecastTotals(Struct, frozen=True, kw_only=True):
-    """What a run takes if replies have one length: usage and USD by role, USD by role and model,
+    """What a run takes if replies have one length: usage by role, its cost if prices are known,
     seconds, those of all its requests together, and what each model is sent.
     """
 
     usage: Mapping[Role, CallUsage]
-    costs: Mapping[Role, Usd]
-    by_model: Mapping[Role, Mapping[str, Usd]]
+    cost: CostEntry | None
     duration_s: float
     requests_s: float
     loads: Mapping[Place, Load]
-    without_caching_usd: Usd
-    sources: Sequence[PriceSource] = ()
-    is_stand_in: bool = False
+
+    def usd(self, role: str = TOTAL) -> Usd:
+        cost = self.cost.roles[role] if self.cost else None
+        return cost.total_usd if cost else None
 
 
 class Kind(Struct, frozen=True, kw_only=True):
@@ -115,38 +114,22 @@ def kind_of_cells(values: Mapping[str, Json], n: int, plan: Plan, forecast: Fore
 
 
 def _totals(billing: Billing, expected: Expectation) -> ForecastTotals:
-    tallies = expected.tallies
-    entry = CostEntry.of(billing, tallies)
-    roles = entry.roles if entry else {}
-    costs = {role: cost.total_usd for role, cost in roles.items() if cost is not None}
-    return ForecastTotals(
-        usage={role: CallUsage.of_all([tally]) for role, tally in tallies.items()},
-        costs={role: costs.get(role) for role in (*tallies, TOTAL)},
-        by_model={
-            role: {model: cost.total_usd if cost else None for model, cost in made.items()}
-            for role, made in (entry.by_model if entry else {}).items()
-        },
-        duration_s=expected.duration_s,
-        requests_s=sum(call.latency_ms for call in chain.from_iterable(expected.calls.values()))
-        / 1000,
-        loads=_loads(billing, expected),
-        without_caching_usd=entry.without_caching_usd if entry else None,
-        sources=entry.prices if entry else (),
-        is_stand_in=bool(entry and entry.stand_in),
-    )
-
-
-def _loads(billing: Billing, expected: Expectation) -> dict[Place, Load]:
     calls: dict[Place, list[Completion]] = defaultdict(list)
     for call in chain.from_iterable(expected.calls.values()):
         calls[call.model_id or "", billing.region].append(call)
-    return {
-        place: Load(
-            len(made),
-            sum(call.usage.input_tokens + call.usage.output_tokens for call in made if call.usage),
-        )
-        for place, made in calls.items()
-    }
+    return ForecastTotals(
+        usage={role: CallUsage.of_all([tally]) for role, tally in expected.tallies.items()},
+        cost=CostEntry.of(billing, expected.tallies),
+        duration_s=expected.duration_s,
+        requests_s=sum(call.latency_ms for made in calls.values() for call in made) / 1000,
+        loads={
+            place: Load(
+                len(made),
+                sum(c.usage.input_tokens + c.usage.output_tokens for c in made if c.usage),
+            )
+            for place, made in calls.items()
+        },
+    )
 
 
 def _at_flex(plan: Plan, expected: Expectation) -> Usd:
@@ -175,7 +158,11 @@ def sum_usd(amounts: Iterable[tuple[Usd, int]]) -> Usd:
 
 def sum_by_model(kinds: Sequence[Kind], role: Role) -> dict[str, Usd]:
     """USD of all cells by the model that is asked in a role."""
-    made = [(kind.likely.by_model.get(role, {}), kind.n) for kind in kinds]
+    made = []
+    for kind in kinds:
+        costs = kind.likely.cost.by_model.get(role, {}) if kind.likely.cost else {}
+        usd = {model: cost.total_usd if cost else None for model, cost in costs.items()}
+        made.append((usd, kind.n))
     names = sorted({name for models, _ in made for name in models})
     return {name: sum_usd((models.get(name, 0.0), n) for models, n in made) for name in names}
 
@@ -205,14 +192,14 @@ def sum_loads(kinds: Sequence[Kind], length: Length) -> dict[Place, Load]:
 
 def total_usd(length: Length, kinds: Sequence[Kind]) -> Usd:
     """USD of all cells in all roles."""
-    return sum_usd((kind.by_length[length].costs[TOTAL], kind.n) for kind in kinds)
+    return sum_usd((kind.by_length[length].usd(), kind.n) for kind in kinds)
 
 
 def flex_savings(kinds: Sequence[Kind]) -> FlexSaves:
     """What all cells cost with the models under test at the tier flex, where it has a price."""
     priced = [kind for kind in kinds if kind.at_flex_usd is not None]
     unpriced = [kind for kind in kinds if kind.at_flex_usd is None]
-    costs = ((kind.likely.costs[TOTAL], kind.n) for kind in unpriced)
+    costs = ((kind.likely.usd(), kind.n) for kind in unpriced)
     amounts = [*((kind.at_flex_usd, kind.n) for kind in priced), *costs]
     return FlexSaves(
         cost_usd=sum_usd(amounts) if priced else None,
@@ -285,7 +272,7 @@ class _SweepForecast:
             if not self._base.prompt_cache:
                 with_caching = replace(plan, config=replace(plan.config, prompt_cache=True))
                 kinds_of_plan = [*self._of_kind(cells[0].values, len(cells), with_caching)]
-            cached += [(kind.likely.costs[TOTAL], kind.n) for kind in kinds_of_plan]
+            cached += [(kind.likely.usd(), kind.n) for kind in kinds_of_plan]
         return kinds, sum_usd(cached)
 
     def _of_kind(self, values: Mapping[str, Json], n: int, plan: Plan) -> Iterator[Kind]:
@@ -305,6 +292,7 @@ class _SweepForecast:
         budget = self._budget(cost_usd[TOTAL], high.cost_usd)
         deadline = self._deadline(duration_s, high.duration_seconds)
         refused = [*self._refused()]
+        costs = [kind.likely.cost for kind in kinds if kind.likely.cost]
         return SweepDryRun(
             benchmark=self._base.benchmark,
             axes={axis.name: [*axis.values] for axis in grid.axes},
@@ -336,14 +324,17 @@ class _SweepForecast:
             models=[*self._paces()],
             caching=CachingSaves(
                 with_usd=self._cached_usd,
-                without_usd=sum_usd((kind.likely.without_caching_usd, kind.n) for kind in kinds),
+                without_usd=sum_usd(
+                    (kind.likely.cost.without_caching_usd if kind.likely.cost else None, kind.n)
+                    for kind in kinds
+                ),
             ),
             flex=flex_savings(kinds),
             budget=budget,
             deadline=deadline,
             refused=refused,
-            stand_in=any(kind.likely.is_stand_in for kind in kinds),
-            prices=[*dict.fromkeys(source for kind in kinds for source in kind.likely.sources)],
+            stand_in=any(cost.stand_in for cost in costs),
+            prices=[*dict.fromkeys(source for cost in costs for source in cost.prices)],
             sent=self._forecaster.sent,
             assumptions=[*ASSUMPTIONS],
         )
@@ -359,7 +350,7 @@ class _SweepForecast:
 
     def _cost_usd(self, length: Length) -> dict[str, Usd]:
         return {
-            role: sum_usd((kind.by_length[length].costs[role], kind.n) for kind in self.kinds)
+            role: sum_usd((kind.by_length[length].usd(role), kind.n) for kind in self.kinds)
             for role in (*self._roles, TOTAL)
         }
 
