@@ -332,7 +332,7 @@ CheckName = Literal[
 ]
 
 
-class CheckResult(Struct, frozen=True, kw_only=True):
+class CheckResult(Struct, frozen=True):
     """The result of checking `subject` before a run; `code` and `hint` are those of an error."""
 
     check: CheckName
@@ -345,14 +345,9 @@ class CheckResult(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, check: CheckName, status: CheckStatus, subject: str, error: BenchError) -> Self:
         """The result that an error gives."""
-        return cls(
-            check=check,
-            status=status,
-            subject=subject,
-            message=message_without_subject(subject, error),
-            code=error.code,
-            hint=error.hints[0] if error.hints else None,
-        )
+        hint = error.hints[0] if error.hints else None
+        message = message_without_subject(subject, error)
+        return cls(check, status, subject, message, error.code, hint)
 
 
 def message_without_subject(subject: str, error: BenchError) -> str:

@@ -109,21 +109,21 @@ def learn(values: Iterable[str | None]) -> bool:
 
 def learn_headers(headers: Mapping[str, str | bytes]) -> bool:
     """Remember the credentials of a request that is about to be sent; true if any was new."""
-    authorization = _header(headers, "Authorization")
+
+    def header(name: str) -> str:
+        value = headers.get(name) or ""
+        return value.decode("latin-1") if isinstance(value, bytes) else value
+
+    authorization = header("Authorization")
     bearer = authorization.removeprefix("Bearer ") if authorization.startswith("Bearer ") else None
     return learn(
         [
-            _header(headers, "X-Amz-Security-Token"),
-            _header(headers, "x-amz-sso_bearer_token"),
+            header("X-Amz-Security-Token"),
+            header("x-amz-sso_bearer_token"),
             authorization.partition("Credential=")[2].partition("/")[0],
             bearer,
         ]
     )
-
-
-def _header(headers: Mapping[str, str | bytes], name: str) -> str:
-    value = headers.get(name) or ""
-    return value.decode("latin-1") if isinstance(value, bytes) else value
 
 
 def _values() -> frozenset[str]:

@@ -180,7 +180,6 @@ def test_others_do_not_wait_for_the_retries_of_a_first_verdict():
 
 def test_who_waits_for_a_prefix_is_ended_with_the_run():
     gate = PromptCacheGate(monotonic_s=time.monotonic)
-    assert gate.enter("rubric", never)
 
     class EndError(Exception):
         pass
@@ -188,21 +187,25 @@ def test_who_waits_for_a_prefix_is_ended_with_the_run():
     def end(*_: Any) -> Any:
         raise EndError
 
-    with pytest.raises(EndError):
-        gate.enter("rubric", end)
-    assert gate.enter("another", never)
+    with gate.turn("rubric", never, bool):
+        with pytest.raises(EndError), gate.turn("rubric", end, bool):
+            pytest.fail("it did not wait")
+        with gate.turn("another", never, bool):
+            pass
 
 
 def test_who_waits_too_long_goes_alone():
     gate = PromptCacheGate(monotonic_s=time.monotonic)
-    gate.enter("rubric", never)
+    waits: list[float] = []
 
-    def too_long(*_: Any) -> Any:
+    def too_long(_: Any, most_s: float) -> Any:
+        waits.append(most_s)
         raise TimeoutError
 
-    assert not gate.enter("rubric", too_long)
-    gate.leave("rubric", is_done=True)
-    assert not gate.enter("rubric", never)
+    with gate.turn("rubric", never, bool), gate.turn("rubric", too_long, bool):
+        assert len(waits) == 1
+    with gate.turn("rubric", never, bool):
+        pass
 
 
 def never(*_: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What is imported when, and that the quick loader reads what the SDK's own would."""
+"""What is imported when, and what sessions of the SDK read."""
 
 import json
 import subprocess
@@ -43,42 +43,6 @@ def test_a_run_imports_neither_boto3_nor_the_studies_of_many_runs():
     assert "botocore.session" in imported
     unwanted = {"boto3", "s3transfer", "moto", "socratic_bench.studies", "cli.doctor"}
     assert not imported & unwanted
-
-
-# In a process of its own: the SDK's clients change in place what their loader has read.
-COMPARED = """
-import sys, botocore.exceptions, botocore.session
-from socratic_bench.models.bedrock.session import new_session
-
-def read(session, name):
-    loader = session.get_component("data_loader")
-    try:
-        if "/" in name or name in ("endpoints", "partitions"):
-            return loader.load_data(name)
-        assert name in loader.list_available_services("service-2")
-        return loader.load_service_model(name, "service-2")
-    except botocore.exceptions.DataNotFoundError as error:
-        return str(error)
-
-for name in sys.argv[1:]:
-    assert read(new_session(), name) == read(botocore.session.Session(), name), name
-print("same")
-"""
-
-
-def test_the_loader_reads_what_the_sdk_s_own_reads():
-    data = ["endpoints", "partitions", "bedrock-runtime/2023-09-30/service-2", "s3/2006-03-01/x"]
-    services = ["bedrock", "bedrock-runtime", "s3", "sso", "sso-oidc", "sts"]
-    done = subprocess.run(
-        [sys.executable, "-c", COMPARED, *data, *services],
-        cwd=ROOT,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-    assert (done.stdout, done.stderr) == ("same\n", "")
 
 
 def test_the_user_s_own_data_path_comes_first(tmp_path, monkeypatch):

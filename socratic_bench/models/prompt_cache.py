@@ -31,9 +31,10 @@ class PromptCacheGate:
         self, prefix: Hashable | None, wait: Wait, is_still_cached: Callable[[], bool]
     ) -> Iterator[None]:
         """Wait while another request writes the prefix, and send within the block; `None`: the
-        request has no prefix. Nobody waits for a cache that was refused meanwhile.
+        request has no prefix. Nobody waits for a cache that was refused meanwhile, and the next one
+        writes it if this request fails. Raises what ends the run meanwhile.
         """
-        if prefix is None or not self.enter(prefix, wait):
+        if prefix is None or not self._is_first(prefix, wait):
             yield
             return
         is_written = False
@@ -41,12 +42,14 @@ class PromptCacheGate:
             yield
             is_written = True
         finally:
-            self.leave(prefix, is_done=is_written or not is_still_cached())
+            is_done = is_written or not is_still_cached()
+            with self._lock:
+                if is_done:
+                    self._used_at_s[prefix] = self._monotonic_s()
+                self._writing.pop(prefix).set_result(None)
 
-    def enter(self, prefix: Hashable, wait: Wait) -> bool:
-        """Wait while another request writes the prefix; whether this one is to write it, and to
-        `leave` it then. Raises what ends the run meanwhile.
-        """
+    def _is_first(self, prefix: Hashable, wait: Wait) -> bool:
+        """Wait while another request writes the prefix; whether this one is to write it."""
         while True:
             with self._lock:
                 if self._is_cached(prefix):
@@ -59,13 +62,6 @@ class PromptCacheGate:
                 wait(writing, MAX_WAIT_S)
             except TimeoutError:
                 return False
-
-    def leave(self, prefix: Hashable, *, is_done: bool) -> None:
-        """Let the others go on; the next of them writes the prefix if this is not done."""
-        with self._lock:
-            if is_done:
-                self._used_at_s[prefix] = self._monotonic_s()
-            self._writing.pop(prefix).set_result(None)
 
     def _is_cached(self, prefix: Hashable) -> bool:
         """Whether the cache has it; it is read now, and so is kept for longer."""

@@ -222,10 +222,7 @@ class _Diagnosis:
 
 
 def _unchecked(check: CheckName, subject: str, error: BenchError) -> CheckResult:
-    message = "it was not looked at to the end"
-    return CheckResult(
-        check=check, status="unknown", subject=subject, message=message, code=error.code
-    )
+    return CheckResult(check, "unknown", subject, "it was not looked at to the end", error.code)
 
 
 def _quotas(group: Sequence[Target]) -> Mapping[str, Quota]:
@@ -249,7 +246,7 @@ def _regions(answers: Sequence[TargetCall]) -> Iterator[CheckResult]:
         is_there = any(answer.completion for answer in group) or len(of_service) > len(unreached)
         message = "the service answers" if is_there else "no model could be asked"
         status: CheckStatus = "ok" if is_there else "unknown"
-        yield CheckResult(check="region", status=status, subject=region, message=message)
+        yield CheckResult("region", status, region, message)
 
 
 def _account(target: Target) -> tuple[Hashable, ...]:

@@ -23,7 +23,6 @@ from socratic_bench.retrying import RetryPolicy
 from socratic_bench.runs.doctor_calls import TargetCall
 from socratic_bench.settings import CoreConfig
 from socratic_bench.storage.delivery import is_outage
-from socratic_bench.storage.keys import trial_key
 from socratic_bench.storage.s3 import S3Store
 from socratic_bench.storage.stores import open_bucket, open_folder
 from socratic_bench.types import Completion, ToolUse, plural
@@ -202,18 +201,10 @@ def _check(
     check: CheckName,
     status: CheckStatus,
     message: str,
-    *,
     code: str | None = None,
     hint: Words | None = None,
 ) -> CheckResult:
-    return CheckResult(
-        check=check,
-        status=status,
-        subject=call.target.model_id,
-        message=message,
-        code=code,
-        hint=hint,
-    )
+    return CheckResult(check, status, call.target.model_id, message, code, hint)
 
 
 # Whether the folder and the bucket of a run take what it keeps there.
@@ -234,7 +225,7 @@ def check_folder(config: CoreConfig) -> Iterator[CheckResult]:
     except UsageError as error:
         yield CheckResult.of("folder", "failed", where, error)
     else:
-        yield CheckResult(check="folder", status="ok", subject=where, message="can be written")
+        yield CheckResult("folder", "ok", where, "can be written")
 
 
 def check_bucket(
@@ -250,7 +241,8 @@ def check_bucket(
     except UsageError as error:
         yield CheckResult.of("bucket_write", "failed", where, error)
         return
-    key, where = trial_key(name), store.location(trial_key(name))
+    key = f"journal/trials/{name}.json"
+    where = store.location(key)
     policy = RetryPolicy(max_attempts=MAX_ATTEMPTS, wait_max_s=2.0)
     steps: tuple[tuple[CheckName, str, Callable[[S3Store, str], None], CheckStatus], ...] = (
         ("bucket_write", "written", _write, "failed"),
@@ -270,7 +262,7 @@ def check_bucket(
             if check == "bucket_write":
                 return
         else:
-            yield CheckResult(check=check, status="ok", subject=where, message=message)
+            yield CheckResult(check, "ok", where, message)
 
 
 def _write(store: S3Store, key: str) -> None:

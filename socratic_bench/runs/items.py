@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from socratic_bench.errors import ModelError
 from socratic_bench.ports.benchmark import EpisodeContext, PlayItem
 from socratic_bench.ports.provider import INVALID_REQUEST, Model
-from socratic_bench.turns import Turn, Unscored
+from socratic_bench.turns import Turn, Unscored, recorded_reply
 from socratic_bench.types import CONTEXT_WINDOW, CallKey, Completion, Message, Request, Role
 
 # Failures that concern one item alone; any other would befall every item.
@@ -120,14 +120,11 @@ class AnsweringModel(Struct, frozen=True):
             last = error.attempts[-1] if error.attempts else None
             took_ms = last.duration_ms if last else 0.0
             took = timedelta(milliseconds=took_ms)
-            return Completion(
+            return replace(
+                recorded_reply("", CONTEXT_WINDOW),
                 message=Message("assistant", ()),
-                stop_reason=CONTEXT_WINDOW,
-                usage=None,
                 latency_ms=took_ms,
-                service_latency_ms=None,
                 attempts=error.attempts,
-                request_id=None,
                 finished_at=last.started_at + took if last else self.now(),
             )
 

@@ -21,11 +21,6 @@ def index_of(identity: str) -> str:
     return f"journal/identities/{identity}/"
 
 
-def trial_key(name: str) -> str:
-    """A key that no run has, for a test of whether objects can be written and read."""
-    return f"journal/trials/{name}.json"
-
-
 class RunKeys(Struct, frozen=True):
     """The keys of one run's files. Turn numbers have three digits and grow past 999. Raises
     `UsageError` for an id that is no plain name: it may come from outside.

@@ -73,11 +73,11 @@ _COUNT_ERRORS = (*TRANSLATED, ModelError, KeyError, TypeError, AttributeError)
 def identities(config: CoreConfig) -> Iterator[CheckResult]:
     """Whose the credentials are; and the role's, if one is taken for calls."""
     if config.offline:
-        yield _check_result("credentials", "ok", "none", "the embedded endpoint needs none")
+        yield CheckResult("credentials", "ok", "none", "the embedded endpoint needs none")
         return
     if os.environ.get(BEARER_TOKEN) and not config.assume_role_arn:
         message = f"{BEARER_TOKEN} is set: an API key signs, and AWS STS cannot tell whose it is"
-        yield _check_result("credentials", "unknown", "API key", message)
+        yield CheckResult("credentials", "unknown", "API key", message)
         return
     yield _identity("credentials", config, None)
     if config.assume_role_arn:
@@ -196,9 +196,9 @@ def _identity(check: CheckName, config: CoreConfig, role_arn: str | None) -> Che
             return _check_of_failure(check, subject, NoCredentialsError())
         client = _client(session, _STS, config.region or OFFLINE_REGION)
         if client is None:
-            return _check_result(check, "unknown", subject, _skip_reason(_STS))
+            return CheckResult(check, "unknown", subject, _skip_reason(_STS))
         caller = client.get_caller_identity()
-        return _check_result(check, "ok", str(caller["Arn"]), f"account {caller['Account']}")
+        return CheckResult(check, "ok", str(caller["Arn"]), f"account {caller['Account']}")
     except ModelError as error:
         return CheckResult.of(check, "failed", subject, error)
     except (*TRANSLATED, KeyError, TypeError) as error:
@@ -209,7 +209,7 @@ def _check_of_failure(check: CheckName, subject: str, error: Exception) -> Check
     """Credentials that are refused fail; a run does not need to know whose they are."""
     if isinstance(error, (KeyError, TypeError)):
         message = "what answers in the place of AWS STS does not say whose they are"
-        return _check_result(check, "unknown", subject, message)
+        return CheckResult(check, "unknown", subject, message)
     failure = error_kind(error, model_id=_SERVICE_NAMES[_STS]).error
     status: CheckStatus = "failed" if failure.end_reason == "credentials" else "unknown"
     if status == "unknown":
@@ -237,7 +237,3 @@ def _skip_reason(service: str) -> str:
         f"{_SERVICE_NAMES[service]} was not asked: models are called at an endpoint that is not "
         f"AWS's own, and {_ENDPOINT_VARIABLES[service]} is not set"
     )
-
-
-def _check_result(check: CheckName, status: CheckStatus, subject: str, message: str) -> CheckResult:
-    return CheckResult(check=check, status=status, subject=subject, message=message)

@@ -1,14 +1,12 @@
 """The SDK's sessions and clients: with which identity calls go, and to which endpoint.
 
-Every credential that a session gets or sends becomes a known secret, and all sessions share one
-loader of the SDK's data files, which is quicker than the SDK's own and reads the same.
+Every credential that a session gets or sends becomes a known secret.
 """
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, partial
-from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -22,7 +20,7 @@ from botocore.credentials import (
 )
 from botocore.exceptions import BotoCoreError, ConfigParseError, NoCredentialsError, ProfileNotFound
 from botocore.handlers import add_expect_header
-from botocore.loaders import Loader, instance_cache
+from botocore.loaders import create_loader
 from botocore.session import Session
 from msgspec import Struct
 
@@ -70,6 +68,10 @@ _SECRET_FIELDS = {
     "idtoken",
     "clientsecret",
 }
+
+
+# What is read of the SDK's data files, by the value of AWS_DATA_PATH, is shared by all sessions.
+_loader = cache(create_loader)
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
@@ -305,26 +307,3 @@ def _secret_fields(value: object, name: str = "") -> Iterator[str]:
             yield from _secret_fields(item, str(key).lower())
     elif isinstance(value, str) and name in _SECRET_FIELDS:
         yield value
-
-
-@cache
-def _loader(folders: str | None) -> Loader:
-    """The loader for the value of AWS_DATA_PATH, or of `data_path` in the user's configuration."""
-    paths = [
-        str(Path(os.path.expandvars(folder)).expanduser())
-        for folder in (folders or "").split(os.pathsep)
-        if folder
-    ]
-    return _QuickLoader(extra_search_paths=paths)
-
-
-class _QuickLoader(Loader):
-    """Takes every folder for a service; the SDK's own loader searches each of some 400 folders."""
-
-    @instance_cache
-    def list_available_services(self, type_name: str) -> list[str]:  # noqa: ARG002 -- the SDK's
-        names: set[str] = set()
-        for folder in self.search_paths:
-            if os.path.isdir(folder):  # noqa: PTH112 -- as the SDK does
-                names.update(entry.name for entry in os.scandir(folder) if entry.is_dir())
-        return sorted(names)
