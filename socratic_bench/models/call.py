@@ -18,7 +18,7 @@ from socratic_bench.generation import chosen_settings, setting_text
 from socratic_bench.journal.log import completion_of, request_sha256, stored_json
 from socratic_bench.journal.replay import ReplayLog
 from socratic_bench.models.adaptive_rate import RateNarrowed
-from socratic_bench.models.budget import Budget, SpendingLimit
+from socratic_bench.models.budget import Budget
 from socratic_bench.models.cancel import CancelToken
 from socratic_bench.models.events import (
     AttemptBegan,
@@ -61,7 +61,6 @@ class CallServices(Struct, frozen=True, kw_only=True):
         provider: the provider of a model, connected to where that is yet to be done.
         rate_limiter: the limiter of a model.
         cache_gate: lets one request write a shared prefix before others read it.
-        spending: the limit of all runs together, if there is one.
         connections: bounds how many requests are under way.
         on_narrowed: hears of throttling that slows a model down.
     """
@@ -69,7 +68,6 @@ class CallServices(Struct, frozen=True, kw_only=True):
     provider: Callable[[str], Provider]
     rate_limiter: Callable[[str], RateLimiter]
     cache_gate: PromptCacheGate
-    spending: SpendingLimit | None = None
     connections: ConnectionLimit | None = None
     on_narrowed: Callable[[RateNarrowed], None] | None = None
 

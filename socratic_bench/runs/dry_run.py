@@ -102,12 +102,15 @@ class Forecaster:
 
         def simulate_length(length: Length) -> Simulation:
             learned: dict[Hashable, set[int]] = {}
+
+            def prefixes(model: str) -> set[int]:
+                """A copy of those in a model's cache; new ones join it once this run is over."""
+                key = (length, config.region, model)
+                return learned.setdefault(key, set(self._prefixes.get(key, ())))
+
+            scales = self._scales_of(config)
             simulation = simulate(
-                plan,
-                length=length,
-                emulation=emulation,
-                scales=self._scales_of(config),
-                prefixes=partial(self._copy_prefixes, learned, length, config),
+                plan, length=length, emulation=emulation, scales=scales, prefixes=prefixes
             )
             if length != "likely" or not self._count(config, simulation[1]):
                 self._prefixes |= learned
@@ -140,16 +143,9 @@ class Forecaster:
             self._emulations[url] = emulation_at(url)
         return self._emulations[url]
 
-    def _copy_prefixes(
-        self, learned: dict[Hashable, set[int]], length: Length, config: RunConfig, model: str
-    ) -> set[int]:
-        """A copy of the prefixes in a model's cache; new ones join it once this run is over."""
-        key = (length, config.region, model)
-        return learned.setdefault(key, set(self._prefixes.get(key, ())))
-
     def _scales_of(self, config: RunConfig) -> dict[str, float]:
         """By model, counted tokens divided by estimated ones."""
-        place = _account(config)
+        place = (config.region, config.assume_role_arn)
         return {
             model: scale
             for (where, model), scale in self._scales.items()
@@ -160,7 +156,7 @@ class Forecaster:
         """Have the service count the largest request of each new model; returns whether it did."""
         if config.offline or not self._counts_tokens:
             return False
-        place = _account(config)
+        place = (config.region, config.assume_role_arn)
         new = {
             name: model
             for name, model in models.items()
@@ -178,10 +174,6 @@ class Forecaster:
             tokens = counts.get(name)
             self._scales[place, name] = None if tokens is None else tokens / model.most_tokens
         return bool(counts)
-
-
-def _account(config: RunConfig) -> Hashable:
-    return config.region, config.assume_role_arn
 
 
 def _is_bedrocks(model_id: str) -> bool:
@@ -248,11 +240,7 @@ def simulate(
         for role in plan.models
     }
     expectation = Expectation(
-        context.all_turns,
-        calls,
-        episode_result,
-        event_queue.now_ms / 1000,
-        refusal,
+        *(context.all_turns, calls, episode_result, event_queue.now_ms / 1000, refusal),
         lacks_closing=bool(judging and judging.lacks_closing),
         largest_usd=cost_limit.largest_usd if cost_limit else 0.0,
     )

@@ -37,7 +37,7 @@ class RunModels:
         self._services = context.services.calls(
             context.config, started.connection, context.cancel_token
         )
-        self._call_context = _call_context(started, self._services.spending)
+        self._call_context = _call_context(started)
         if not started.is_complete:
             for model_id in chain.from_iterable(context.plan.requested_models.values()):
                 self._services.provider(model_id)
@@ -139,9 +139,9 @@ def earlier_usd(budget: Budget, plan: Plan, replay_log: ReplayLog) -> float:
     )
 
 
-def _call_context(started: StartedRun, shared_limit: SpendingLimit | None) -> CallContext:
+def _call_context(started: StartedRun) -> CallContext:
     context, config = started.context, started.context.config
-    budget = _run_budget(started, shared_limit)
+    budget = _run_budget(started)
     journal = JournalListener(started.log, context.clock, context.cancel_token.result)
     listeners = (budget.on_call, journal.on_call) if budget else (journal.on_call,)
     return CallContext(
@@ -158,9 +158,10 @@ def _call_context(started: StartedRun, shared_limit: SpendingLimit | None) -> Ca
     )
 
 
-def _run_budget(started: StartedRun, shared_limit: SpendingLimit | None) -> Budget | None:
+def _run_budget(started: StartedRun) -> Budget | None:
     """The budget, from which earlier processes of the run have spent; `None` without a bound."""
     context, plan = started.context, started.context.plan
+    shared_limit = context.services.spending
     if plan.config.max_cost_usd is None and shared_limit is None:
         return None
     budget = new_budget(plan, shared_limit, context.cancel_token.result)

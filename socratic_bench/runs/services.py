@@ -91,7 +91,6 @@ class Services:
             provider=provider,
             rate_limiter=rate_limiter,
             on_narrowed=self._on_narrowed,
-            spending=self.spending,
             connections=self._connection_limit,
             cache_gate=self._cache_gates.setdefault(
                 _key(BEDROCK, config), PromptCacheGate(monotonic_s=self._monotonic_s)
