@@ -323,9 +323,12 @@ class Budget:
         none.
         """
         lost = [*failed, *(a for call in calls for a in call.attempts if a.error is not None)]
-        calls_usd = sum(
-            _call_usd(self._prices(call.model_id or model_id), call, tier) for call in calls
-        )
+        calls_usd = 0.0
+        for call in calls:
+            usd = _usd_of_tokens(self._prices(call.model_id or model_id), call, tier)
+            if usd is None:  # all that its last request could cost
+                lost += call.attempts[-1:]
+            calls_usd += usd or 0.0
         return calls_usd + sum(
             attempt_usd(self._prices(attempt.model_id or model_id), attempt, tier) or 0.0
             for attempt in lost
@@ -395,14 +398,6 @@ class Budget:
                 ),
             )
         return prices
-
-
-def _call_usd(prices: ModelPrices, call: Completion, tier: PricingTier) -> float:
-    """What a call cost; if that is not known, all that its last request could."""
-    usd = _usd_of_tokens(prices, call, tier)
-    if usd is not None:
-        return usd
-    return sum(attempt_usd(prices, attempt, tier) or 0.0 for attempt in call.attempts[-1:])
 
 
 def _usd_of_tokens(prices: ModelPrices, call: Completion, tier: PricingTier) -> float | None:

@@ -186,7 +186,9 @@ class _Call(Struct):
         for refusal in provider.refused_fields(self.model_id).values():
             self.context.notice(refusal.notice)
         with self._cache_turn(provider):
-            self._reserve_cost()
+            if self.context.cost_limit:
+                self._announce_wait("budget")
+                self.context.cost_limit.reserve(self.model_id, self.request, self.key)
             # Whoever holds a connection waits for no budget, so that reservations get one.
             connection = partial(self._wait_for, "connection")
             with (
@@ -233,11 +235,6 @@ class _Call(Struct):
         # A run has one closing call: those of runs that end together would wait to save little.
         own_prefix = None if self.key.is_closing else prefix()
         return self.services.cache_gate.turn(own_prefix, wait, lambda: prefix() is not None)
-
-    def _reserve_cost(self) -> None:
-        if self.context.cost_limit:
-            self._announce_wait("budget")
-            self.context.cost_limit.reserve(self.model_id, self.request, self.key)
 
     def _rate_slot(self, provider: Provider) -> AbstractContextManager[Slot]:
         size = self.limiter.size_of(provider, self.request, self.context.notice)

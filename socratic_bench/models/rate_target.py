@@ -29,11 +29,6 @@ class RateTarget(Struct, frozen=True, kw_only=True):
     tokens_per_minute: PerMinute | None = None
 
     @property
-    def is_limit(self) -> bool:
-        """Whether it bounds anything."""
-        return self.requests_per_minute is not None or self.tokens_per_minute is not None
-
-    @property
     def spacing_s(self) -> float:
         """Seconds between two requests."""
         per_minute = self.requests_per_minute
@@ -102,7 +97,7 @@ class MinuteWindow:
 
     def add(self, request: CountedRequest, now_s: float) -> None:
         """Count a request that is about to be sent."""
-        if self._target.is_limit:
+        if self._target.requests_per_minute or self._target.tokens_per_minute:
             self._spaced_until_s = max(self._spaced_until_s, now_s) + self._target.spacing_s
             self._requests.append(request)
 

@@ -106,7 +106,15 @@ class Delivery:
         """
         self._settle_queues()
         wait_for(self._unsettled())
-        for upload in self._remove_failures():
+        with self._lock:  # writes that an outage ended have been retried already
+            failed = {
+                future: upload
+                for future, upload in self._pending.items()
+                if future.exception() is not None and not is_outage(upload.error)
+            }
+            for future in failed:
+                del self._pending[future]
+        for upload in failed.values():
             self._start(upload)
         wait_for(self._unsettled())
         return self._missing()
@@ -234,20 +242,6 @@ class Delivery:
     def _unsettled(self) -> list[Future[None]]:
         with self._lock:
             return list(self._pending)
-
-    def _remove_failures(self) -> list[Upload]:
-        """Remove and return the writes that failed, but for those that an outage ended: these have
-        been retried already.
-        """
-        with self._lock:
-            failed = {
-                future: upload
-                for future, upload in self._pending.items()
-                if future.exception() is not None and not is_outage(upload.error)
-            }
-            for future in failed:
-                del self._pending[future]
-        return list(failed.values())
 
     def _missing(self) -> ArtifactError | None:
         with self._lock:
