@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from textwrap import fill, wrap
+from types import MappingProxyType
 
 from .commands import REPLACED
 from .process import write_words
@@ -25,26 +26,36 @@ if TYPE_CHECKING:
 Flags = Mapping[str, str | Sequence[str] | bool]
 STDOUT = 1
 HELP_COLUMNS = 80
-TEXT_COLUMNS = 100
+TEXT_COLUMNS = 78
+FLAG_COLUMNS = 26
 MISSING = "\0missing"  # no word of a command line can hold a NUL
 # The parser takes time with the square of the number of flags.
 MOST_WORDS = 1000
 LONGEST_SHOWN = 60
 MOST_SUGGESTIONS = 20
-PLAN_SUFFIX = ".toml"
+LEAST_SIMILARITY = 0.7  # of a word and what is suggested instead
+CONFIG_SUFFIX = ".toml"
+HELP, ALL = ("-h", "--help"), "all"
 
 
 class Help(argparse.RawDescriptionHelpFormatter):
     """Formats help; a flag's word has no brackets, although the parser takes it as optional."""
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=columns(STDOUT, HELP_COLUMNS) - 2)
+        super().__init__(
+            prog, width=columns(STDOUT, HELP_COLUMNS) - 2, max_help_position=FLAG_COLUMNS
+        )
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         """Keep the lines, but wrap those that are too long."""
         lines = text.splitlines()
         cut = [fill(line, TEXT_COLUMNS) if len(line) > TEXT_COLUMNS else line for line in lines]
         return super()._fill_text("\n".join(cut), width, indent)
+
+    def _expand_help(self, action: argparse.Action) -> str:
+        """Without the benchmarks that it belongs to, which `--help BENCHMARK` shows."""
+        text = super()._expand_help(action)
+        return text.rpartition(" [")[0] if text.endswith("]") else text
 
     def _split_lines(self, text: str, width: int) -> list[str]:
         """Wrap between words, so that a name with a hyphen stays whole."""
@@ -58,8 +69,8 @@ class Help(argparse.RawDescriptionHelpFormatter):
         return f"{flags} {self._format_args(action, action.dest.upper())}"
 
     def _format_args(self, action: argparse.Action, default_metavar: str) -> str:
-        if action.nargs == argparse.OPTIONAL and isinstance(action.metavar, str):
-            return action.metavar
+        if isinstance(action.metavar, str) and action.option_strings:
+            return action.metavar + (" ..." if action.nargs in ("*", "+") else "")
         return super()._format_args(action, default_metavar)
 
 
@@ -67,13 +78,17 @@ class Parser(argparse.ArgumentParser):
     """A parser that raises `UsageError` where argparse would exit, except for help and version.
 
     `commands` are suggested for a misspelt command. `offers` has words that completion offers, by
-    flag or by the name of an argument without a flag.
+    flag or by the name of an argument without a flag. `--help TOPIC` shows the flags of a topic,
+    `--help all` every flag.
     """
 
     commands: Sequence[str] = ()
+    common: Sequence[str] | None = None  # the flags that its help has; all if it is `None`
+    topics: Mapping[str, Sequence[str]] = MappingProxyType({})  # flags by topic of its help
+    variables = ""  # what its whole help says of them
 
     def __init__(self, **options: "Any") -> None:  # noqa: ANN401 -- as argparse takes them
-        super().__init__(**options)
+        super().__init__(**{"formatter_class": Help, **options})
         self._counts: Counter[str] = Counter()  # of the flags on the command line
         self.offers: dict[str, Sequence[str]] = {}
         self.register("action", None, StoreOnce)
@@ -97,13 +112,45 @@ class Parser(argparse.ArgumentParser):
     def refuse_command(self, word: str) -> "NoReturn":
         """Raise `UsageError` for a first word that is no command, or is one too many."""
         suggestion = _suggestion(word, self.commands) or "."
-        mistake = f"Unknown command {word!r}{suggestion} There is {', '.join(self.commands)}."
+        mistake = f"Unknown command {word!r}{suggestion} Commands: {', '.join(self.commands)}."
         if word in self.commands:
-            mistake = f"A command line takes one command, so {word!r} is one too many."
+            mistake = f"More than one command: {word!r} is one too many."
         if word in REPLACED:
-            mistake = f"The command {word} is gone: use socratic-runner {REPLACED[word]}."
-        hint = "socratic-runner --help says what they are for, and lists every flag."
-        raise _usage_error([mistake], hint)
+            mistake = f"The command {word} was removed: use socratic-runner {REPLACED[word]}."
+        raise _usage_error([mistake], "See socratic-runner --help.")
+
+    def choose_help(self, words: Sequence[str]) -> None:
+        """Let the help show what the word after `--help` names."""
+        after = next((words[n + 1 : n + 2] for n, word in enumerate(words) if word in HELP), ())
+        topic = "".join(after)
+        if topic == ALL:
+            self.common, self.epilog = None, f"{self.variables}\n\n{self.epilog}"
+        elif topic in self.topics:
+            self.description, self.epilog = f"Flags of the benchmark {topic} alone.", None
+            self.common = self.topics[topic]
+        elif topic and not topic.startswith("-"):
+            self.error(
+                f"Unknown topic of --help {topic!r}; topics: {', '.join((ALL, *self.topics))}"
+            )
+
+    def format_help(self) -> str:
+        """The help with the common flags, in their order, or with all flags."""
+        if self.common is None:
+            return super().format_help()
+        rank = {f"--{name}": n for n, name in enumerate(self.common)}
+        actions = {group: group._group_actions for group in self._action_groups}  # noqa: SLF001
+        for group, members in actions.items():
+            shown = [a for a in members if not a.option_strings or a.option_strings[-1] in rank]
+            shown.sort(key=lambda action: rank.get("".join(action.option_strings[-1:]), 0))
+            group._group_actions = shown  # noqa: SLF001
+        epilog = self.epilog
+        if epilog and self.topics:
+            topics = ", ".join(f"--help {topic}" for topic in (ALL, *self.topics))
+            self.epilog = f"more flags: {topics}\n{epilog}"
+        text, self.epilog = super().format_help(), epilog
+        for group, members in actions.items():
+            group._group_actions = members  # noqa: SLF001
+        return text
 
     def count(self, flag: str) -> None:
         """Note that a flag, by its long name, stands on the command line."""
@@ -116,7 +163,7 @@ class Parser(argparse.ArgumentParser):
     def repetition_mistakes(self) -> list[str]:
         """A mistake for each flag that stands on the command line more than once."""
         flags = [flag for flag, count in self._counts.items() if count > 1]
-        return [f"{flag} is given more than once: keep one." for flag in flags]
+        return [f"{flag} takes one value, but is given more than once." for flag in flags]
 
     def _print_message(self, message: str, file: object = None) -> None:
         """Write help and version as documents are written."""
@@ -140,12 +187,11 @@ class StoreOnce(argparse.Action):
         setattr(namespace, self.dest, self.const if self.nargs == 0 else values)
 
 
-# How argparse adds a flag with a value, with a value each time that it is given, with several
-# values, and without any. A missing value is reported with all other mistakes.
+# How argparse adds a flag with a value, with several values, which may also be repeated, and one
+# without. A missing value is reported with all other mistakes.
 FORMS: "Mapping[str, Mapping[str, Any]]" = {
     "word": {"nargs": "?", "const": MISSING},
-    "words": {"nargs": "?", "const": MISSING, "action": "append"},
-    "many": {"nargs": "*"},
+    "many": {"nargs": "*", "action": "extend"},
     "switch": {"action": "store_true"},
 }
 
@@ -156,7 +202,9 @@ def parse(parser: Parser, words: Sequence[str]) -> tuple[Flags, list[str]]:
     Arguments without a flag go by their names; the command itself reports those that are missing.
     """
     if len(words) > MOST_WORDS:
-        parser.error(f"the command line has {len(words)} words, but at most {MOST_WORDS} are read")
+        parser.error(f"The command line has {len(words)} words; the limit is {MOST_WORDS}")
+    if parser.common is not None:
+        parser.choose_help(words)
     namespace, unknown = parser.parse_known_args(words)
     if strays := {*_words_of_unknown_flags(parser, namespace, words, unknown)}:
         parser.reset_counts()
@@ -172,7 +220,18 @@ def parse(parser: Parser, words: Sequence[str]) -> tuple[Flags, list[str]]:
             problems.append(f"--{flag} needs a value.")
         elif values and value is not None and value is not False:
             flags[flag] = value
+    problems += _swallowed_configs(parser, flags)
     return flags, [*problems, *_undecodable_words(parser, namespace)]
+
+
+def _swallowed_configs(parser: Parser, flags: Flags) -> Iterator[str]:
+    """A mistake for each config file that is read as a value of a flag with several values."""
+    names = _positionals(parser)
+    for name, values in flags.items() if names and names.isdisjoint(flags) else ():
+        takes_files = parser._option_string_actions[f"--{name}"].metavar == "FILE"  # noqa: SLF001
+        for word in values if isinstance(values, list) and not takes_files else ():
+            if word.endswith(CONFIG_SUFFIX):
+                yield f"{word} is read as a value of --{name}: write -- before it, or put it first."
 
 
 def parse_strictly(parser: Parser, words: Sequence[str]) -> argparse.Namespace:
@@ -204,7 +263,7 @@ def _words_of_unknown_flags(
     read = {word for value in values for word in (value if isinstance(value, list) else [value])}
     for index, (before, word) in enumerate(pairwise(words), start=1):
         is_of_flag = before.startswith("-") and "=" not in before and before in unknown
-        if is_of_flag and word in read and not word.endswith(PLAN_SUFFIX):
+        if is_of_flag and word in read and not word.endswith(CONFIG_SUFFIX):
             yield index
 
 
@@ -226,18 +285,18 @@ def _unknown_words(parser: Parser, words: Sequence[str]) -> Iterator[str]:
     options = [option for action in parser._actions for option in action.option_strings]  # noqa: SLF001
     options += parser.commands
     for index, (before, word) in enumerate(pairwise(["", *words])):
-        kind = "flag" if word.startswith("-") else "word"
-        if kind == "word" and before.startswith("-"):
+        is_flag = word.startswith("-")
+        if not is_flag and before.startswith("-"):
             continue  # the value of the unknown flag
         name = word.split("=", maxsplit=1)[0]
         suggestion = _suggestion(name, options) if index < MOST_SUGGESTIONS else ""
-        yield f"Unknown {kind} {word!r}{suggestion or '.'}"
+        yield f"{'Unknown flag' if is_flag else 'Unexpected argument'} {word!r}{suggestion or '.'}"
 
 
 def _suggestion(word: str, options: Sequence[str]) -> str:
     from difflib import get_close_matches  # only for mistakes
 
-    matches = get_close_matches(word, options, n=1)
+    matches = get_close_matches(word, options, n=1, cutoff=LEAST_SIMILARITY)
     return f"; did you mean {matches[0]}?" if matches else ""
 
 

@@ -17,6 +17,7 @@ from socratic_bench.studies.calibrate.calibration import (
 )
 from socratic_bench.types import plural
 
+from . import terminal
 from .arguments import Flags, Parser, parse
 from .flags import (
     MATCH_HELP,
@@ -26,42 +27,54 @@ from .flags import (
     read_matches,
     settings_parser,
 )
-from .output import plain, print_document, print_failure, say
+from .output import plain, print_document, print_failure, say, say_table
 from .progress import listener_for
 from .run_in_thread import run_in_thread, take_signals
 from .settings import bucket_region, call_by_flags, read_untested
 from .single_run import print_estimate
-from .terminal import aligned
 
 DESCRIPTION = """\
-Has a judge score replies that people have labelled, and prints one JSON document with how far they
-agree: kappa, alpha (with the extra stats), error, bias, precision, recall and AUC, with intervals
-over dialogues.
+Lets a judge score replies that people have labelled, and measures how far both
+agree: kappa, alpha, error, bias, precision, recall and AUC, with confidence
+intervals over dialogues.
+
+example:
+  socratic-runner calibrate --labels labels.jsonl --runs results --judge-model ID
 """
 EXIT_CODES = """\
-exit codes: 0 complete, 2 usage, 3 credentials or access, 4 service or store unavailable, 5 too few
-replies were judged, 6 deadline or budget, 129 SIGHUP, 130 SIGINT, 143 SIGTERM.
+exit codes: 0 complete, 2 usage, 3 credentials or access, 4 service or storage
+unavailable, 5 too few replies judged, 6 budget or deadline, 129 SIGHUP, 130
+SIGINT, 143 SIGTERM
 """
 # Flags of a run that asks the tested model.
-EXCLUDED = {"fail-under", "fail-over", "calibration", "no-judge", "rubric", "resume-from", "brief"}
+EXCLUDED = {
+    *("fail-under", "fail-over", "calibration", "no-judge", "rubric", "resume-from", "brief"),
+    "config",
+}
 LABELS: tuple[Row, ...] = (
-    ("labels", "--labels", "many", "FILE", "labels, JSONL or CSV (socratic-runner schema label)"),
+    (
+        "labels",
+        "--labels",
+        "many",
+        "FILE",
+        "human labels, JSONL or CSV (format: socratic-runner schema label)",
+    ),
     (
         *("labels", "--mrbench", "many", "FILE"),
-        "published annotations of MRBench (V1, V2) or BEA 2025, by the rubric mrbench-8",
+        "MRBench (V1, V2) or BEA 2025 annotations; rubric mrbench-8",
     ),
     (
         *("labels", "--runs", "many", "RUNS"),
-        "documents, folders or s3://BUCKET/PREFIX of runs whose turns labels name without words",
+        "stored runs that the labels name turns of",
     ),
-    ("labels", "--rubric", "word", "NAME|FILE", "edition of the rubric, or one in a TOML file"),
+    ("labels", "--rubric", "word", "NAME|FILE", "rubric: a name or a TOML file"),
     (
         *("labels", "--match", "many", "LABEL=QUANTITY"),
         MATCH_HELP,
     ),
     (
         *("labels", "--plan", "word", "X"),
-        "tell how many more labels make intervals as narrow as ±X",
+        "report how many more labels give intervals of ±X",
     ),
 )
 LABEL_FLAGS = frozenset(flag.removeprefix("--") for _, flag, *_ in LABELS)
@@ -71,7 +84,7 @@ SCORE_HEADS = {
     "alpha": "alpha",
     "mean_absolute_error": "error",
     "bias": "bias",
-    "deviation": "deviat.",
+    "deviation": "error SD",
     "spearman": "spearman",
 }
 ANSWER_HEADS = {
@@ -79,9 +92,8 @@ ANSWER_HEADS = {
     "recall": "recall",
     "kappa": "kappa",
     "auc": "auc",
-    "auc_within_authors": "within",
+    "auc_within_authors": "author AUC",
 }
-NAME_COLUMNS, COLUMNS = 22, 11
 
 
 def main(words: Sequence[str]) -> int:
@@ -96,14 +108,14 @@ def main(words: Sequence[str]) -> int:
         document = _store_document(calibration, result)
     except BenchError as error:
         error.call_settings(call_by_flags())
-        print_failure(error)
+        print_failure(error, flags, has_table=True)
         return error.exit_code
     unwritten = print_document(
         document,
         words=partial(_say_calibration, document),
-        quiet=bool(flags.get("quiet")),
+        flags=flags,
         error=result.error or document.error,
-        pretty=bool(flags.get("pretty")),
+        has_table=True,
     )
     return result.exit_code or unwritten
 
@@ -125,7 +137,7 @@ def _prepare(flags: Flags, problems: Sequence[Words]) -> Calibration:
     request = _read_request(flags, mistakes)
     if not (request.labels or request.mrbench):
         no_labels = "No labels: give --labels FILE or --mrbench FILE."
-        raise UsageError([*mistakes, no_labels], hint="See docs/judging.md.")
+        raise UsageError([*mistakes, no_labels], hint="See socratic-runner calibrate --help.")
     return prepare_calibration(config, request, mistakes, region=bucket_region)
 
 
@@ -154,7 +166,7 @@ def _read_half_width(flags: Flags, problems: list[Words]) -> float | None:
     except ValueError:
         half_width = 0.0
     if not 0 < half_width < float("inf"):
-        problems.append(f"--plan takes the half of an interval, such as 0.08, not {word!r}.")
+        problems.append(f"--plan takes half the width of an interval, such as 0.08, not {word!r}.")
         return None
     return half_width
 
@@ -190,25 +202,28 @@ def _say_calibration(document: CalibrationDocument) -> None:
         f"{plural(labels.n_dialogues, 'dialogue')}, {plural(labels.n_scenarios, 'scenario')}, "
         f"{plural(len(labels.labellers), 'labeller')}"
     )
-    for rows, heads in ((document.dimensions, SCORE_HEADS), (document.events, ANSWER_HEADS)):
-        if rows:
-            say(aligned("", [*heads.values()], NAME_COLUMNS, COLUMNS))
-        for name, figures in rows.items():
-            cells = [_format(getattr(figures, key)) for key in heads]
-            say(aligned(plain(name)[:NAME_COLUMNS], cells, NAME_COLUMNS, COLUMNS))
+    for head, rows, heads in (
+        ("score", document.dimensions, SCORE_HEADS),
+        ("event", document.events, ANSWER_HEADS),
+    ):
+        cells = [
+            (name, *(_format(getattr(row, key)) for key in heads)) for name, row in rows.items()
+        ]
+        if cells:
+            names = [*heads.values()]
+            say_table((head, *names), cells, names[:0:-1])
     more_labels = {name: row.more_labels for name, row in document.dimensions.items()}
     more_labels |= {name: row.more_labels for name, row in document.events.items()}
     for name, counts in more_labels.items():
         if counts:
-            needs = ", ".join(f"{n} for {figure}" for figure, n in counts.items())
-            say(f"more labels of {plain(name)}: {needs}")
+            needs = ", ".join(f"{n} ({key})" for key, n in counts.items())
+            say(f"labels still needed of {plain(name)}: {needs}")
     for notice in document.notices:
         say(f"note: {plain(notice)}")
 
 
 def _format(figure: Figure) -> str:
-    if figure.value is None:
-        return "-"
+    value = terminal.number(figure.value)
     if figure.low is None or figure.high is None:
-        return f"{figure.value:.2f}"
-    return f"{figure.value:.2f}±{(figure.high - figure.low) / 2:.2f}"
+        return value
+    return f"{value}±{(figure.high - figure.low) / 2:#.2g}"

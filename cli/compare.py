@@ -23,17 +23,35 @@ from socratic_bench.types import plural
 from .arguments import Parser, parse_strictly
 from .corrected import say_corrected
 from .figure_table import say_figures
-from .flags import MATCH_HELP, WHICH_RUNS, add_judging, add_output, add_runs, read_matches
+from .flags import (
+    MATCH_HELP,
+    WHICH_RUNS,
+    add_judging,
+    add_output,
+    add_runs,
+    add_switches,
+    read_matches,
+)
 from .output import plain, print_document, say, say_table, waiting_for
 from .settings import bucket_region, call_by_flags, calling_flags
+from .terminal import UNKNOWN, interval, number
 
+DESCRIPTION = """\
+Compares models over stored runs: means, and differences over pairs of runs of
+the same scenario and repeat. If several RUNS hold the same model, it is
+compared with itself. Confidence intervals need the extra stats.
+
+examples:
+  socratic-runner compare results
+  socratic-runner compare new --baseline old --max-drop overall_score=0.5
+"""
 EPILOG = """\
-exit codes: 0 compared, 2 usage, 4 a store cannot be read, 5 a figure was too low, a drop too
-large, or one of them not known.
+exit codes: 0 ok, 2 usage, 4 storage cannot be read, 5 a gate failed (--max-drop,
+--fail-under, --fail-over)
 """
 # Heads of columns.
-INTERVAL, RUNS = "95 %", "runs"
-MEDIAN, OF_MEDIAN, OF_MEAN = "median", "of the median", "of the mean"
+INTERVAL, RUNS = "95 % CI", "runs"
+MEDIAN, OF_MEDIAN, OF_MEAN = "median", "CI of median", "CI of mean"
 LEFT_OUT = (INTERVAL, RUNS)
 MOST_TURNS = 9
 
@@ -48,9 +66,9 @@ def main(words: Sequence[str]) -> int:
     unwritten = print_document(
         document,
         words=partial(_say_comparison, document),
-        quiet=flags.quiet,
+        flags=vars(flags),
         error=document.error,
-        pretty=flags.pretty,
+        has_table=True,
     )
     return unwritten or (EXIT_GATE if document.error else 0)
 
@@ -58,57 +76,61 @@ def main(words: Sequence[str]) -> int:
 def build_parser() -> Parser:
     parser = Parser(
         prog="socratic-runner compare",
-        description="Compares models by stored runs: means, and differences over pairs of runs of "
-        "one sample, opening and repeat. A model that several arguments have is compared with "
-        "itself. Intervals need the extra stats.",
+        description=DESCRIPTION,
         epilog=EPILOG,
     )
     add_runs(parser)
     add_judging(parser)
-    parser.add_argument("--baseline", metavar="FILE", help="compare all with these runs alone")
+    parser.add_argument("--baseline", metavar="FILE", help="compare all other runs with these only")
     parser.add_argument(
         "--max-drop",
         metavar="METRIC=VALUE",
-        action="append",
-        help="leave with 5 if a metric is worse than the baseline's by more, or not known; "
-        "METRIC.low: if it may be by the interval; repeatable",
+        nargs="+",
+        action="extend",
+        help="exit 5 if METRIC is worse than the baseline's by more than VALUE, or unknown; "
+        "METRIC.low: by the worse limit of its confidence interval",
     )
     parser.add_argument(
         "--fail-under",
         metavar="METRIC=VALUE",
-        action="append",
-        help="leave with 5 if the mean over a model's runs is lower, or not known; METRIC.low: the "
-        "lower limit of its interval; METRIC.median: of a time until an event; repeatable; runs of "
-        "one model are enough",
+        nargs="+",
+        action="extend",
+        help="exit 5 if a model's mean of METRIC is lower, or unknown; METRIC.low: the lower limit "
+        "of its confidence interval; METRIC.median: the median of a time until an event",
     )
     parser.add_argument(
         "--fail-over",
         metavar="METRIC=VALUE",
-        action="append",
-        help="leave with 5 if a mean is higher, for metrics of which less is better; "
-        "METRIC.high: the upper limit; repeatable",
+        nargs="+",
+        action="extend",
+        help="exit 5 if a model's mean of METRIC is higher, or unknown; METRIC.high: the upper "
+        "limit of its confidence interval",
     )
     parser.add_argument(
-        "--metrics", metavar="NAME", nargs="+", help="compare these in place of the usual ones"
+        "--metrics", metavar="NAME", nargs="+", action="extend", help="metrics to compare"
     )
     parser.add_argument(
         "--labels",
         metavar="FILE",
         nargs="+",
-        help="people's labels of some turns, JSONL or CSV: scores and rates, and their "
-        "differences, are corrected by them; runs of one model are enough",
+        action="extend",
+        help="human labels of some turns, JSONL or CSV: adds bias-corrected scores, rates and "
+        "differences",
     )
-    parser.add_argument("--match", metavar="LABEL=QUANTITY", nargs="+", help=MATCH_HELP)
+    parser.add_argument(
+        "--match", metavar="LABEL=QUANTITY", nargs="+", action="extend", help=MATCH_HELP
+    )
     parser.add_argument(
         "--rate",
-        metavar="SCORE<BOUND",
+        metavar="SCORE<N",
         nargs="+",
-        help="with --labels: correct the rate of turns on this side of a bound, too; or "
-        "SCORE>=BOUND",
+        action="extend",
+        help="with --labels: also correct the rate of turns with such a score (or SCORE>=N)",
     )
     parser.add_argument(
-        "--allow", action="store_true", help="compare runs that were not played or judged alike"
+        "--allow", action="store_true", help="allow runs with different settings or judges"
     )
+    add_switches(parser, "json")
     add_output(parser)
     return parser
 
@@ -193,7 +215,7 @@ def _say_turns(contenders: Sequence[Contender]) -> None:
     n_columns = min(len(judged), MOST_TURNS)
     turns = [judged[n * (len(judged) - 1) // max(1, n_columns - 1)] for n in range(n_columns)]
     rows = [
-        (name, *(_format(by_turn.get(turn)) for turn in turns)) for name, by_turn in scores.items()
+        (name, *(number(by_turn.get(turn)) for turn in turns)) for name, by_turn in scores.items()
     ]
     heads = [str(turn) for turn in turns]
     say("")
@@ -204,7 +226,7 @@ def _say_turns(contenders: Sequence[Contender]) -> None:
 def _say_times(metric: str, contenders: Sequence[Contender]) -> None:
     """Print the times until an event."""
     survivals = {contender.name: contender.survival[metric] for contender in contenders}
-    mean = f"mean to {next(iter(survivals.values())).horizon:g}"
+    mean = f"mean (max {next(iter(survivals.values())).horizon:g})"
     rows = [
         (name, *_estimate_cells(times.median), *_estimate_cells(times.restricted_mean))
         for name, times in survivals.items()
@@ -217,7 +239,7 @@ def _say_times(metric: str, contenders: Sequence[Contender]) -> None:
 def _say_pair(pair: ComparedPair, with_values: Collection[str]) -> None:
     """Print the differences of two models in the metrics that some model has a value of."""
     say("")
-    say(f"{plain(pair.first)} less {plain(pair.second)}: {', '.join(_pair_parts(pair))}")
+    say(f"{plain(pair.first)} minus {plain(pair.second)}: {', '.join(_pair_parts(pair))}")
     rows = [
         (metric, *_difference_cells(difference))
         for metric, difference in pair.differences.items()
@@ -226,7 +248,7 @@ def _say_pair(pair: ComparedPair, with_values: Collection[str]) -> None:
     for metric in (metric for metric in pair.differences if metric in pair.survival):
         times = pair.survival[metric]
         for head, difference in (
-            (f"mean to {times.horizon:g}", times.restricted_mean),
+            (f"mean (max {times.horizon:g})", times.restricted_mean),
             (MEDIAN, times.median),
         ):
             rows.append((f"{metric}, {head}", *_estimate_cells(difference)))
@@ -234,32 +256,24 @@ def _say_pair(pair: ComparedPair, with_values: Collection[str]) -> None:
 
 
 def _pair_parts(pair: ComparedPair) -> Iterator[str]:
-    yield f"{plural(pair.n_pairs, 'pair')} by {pair.paired_by}"
+    yield f"{plural(pair.n_pairs, 'pair')}, matched by {pair.paired_by}"
     if pair.n_unpaired:
-        yield f"{plural(pair.n_unpaired, 'run')} without one"
+        yield f"{plural(pair.n_unpaired, 'run')} without a pair"
 
 
 def _difference_cells(difference: Difference) -> tuple[str, str]:
-    return _format(difference.mean), _format_interval(difference.low, difference.high)
+    return number(difference.mean), interval(difference.low, difference.high)
 
 
 def _estimate_cells(estimate: Estimate | FigureDifference) -> tuple[str, str]:
-    """The value and its limits; a limit that is not known is a question mark."""
+    """The value and its limits, of which one may be unknown."""
     if estimate.low is None and estimate.high is None:
-        return _format(estimate.value), "?"
-    return _format(estimate.value), f"{_format(estimate.low)} to {_format(estimate.high)}"
-
-
-def _format_interval(low: float | None, high: float | None) -> str:
-    return "?" if low is None or high is None else f"{low:.2f} to {high:.2f}"
-
-
-def _format(value: float | None) -> str:
-    return "?" if value is None else f"{value:.2f}"
+        return number(estimate.value), UNKNOWN
+    return number(estimate.value), f"{number(estimate.low)} to {number(estimate.high)}"
 
 
 def _closing_lines(document: ComparisonDocument) -> Iterator[str]:
     for condition in document.conditions:
-        yield f"~ {condition.name} differs: {conditions_text(condition.values)}"
+        yield f"warning: {condition.name} differs: {conditions_text(condition.values)}"
     for notice in document.notices:
-        yield f"~ {notice}"
+        yield f"note: {notice}"

@@ -72,9 +72,10 @@ def main(words: Sequence[str]) -> int:
 def build_parser() -> Parser:
     parser = Parser(
         prog="socratic-runner completion",
-        description="Prints a script for the file that your shell reads when it starts, such as "
-        "~/.bashrc, ~/.zshrc or ~/.config/fish/config.fish. Once, to try it: "
-        'eval "$(socratic-runner completion bash)", or socratic-runner completion fish | source.',
+        description="Prints a completion script for ~/.bashrc, ~/.zshrc or "
+        "~/.config/fish/config.fish.\n\nexamples:\n"
+        '  eval "$(socratic-runner completion bash)"\n'
+        "  socratic-runner completion fish | source",
     )
     parser.add_argument("shell", metavar="SHELL", choices=SHELLS, help="bash, zsh or fish")
     add_switches(parser, "debug")

@@ -6,8 +6,9 @@ from socratic_bench.documents.calibration import CorrectedFigures, Estimated, Th
 from socratic_bench.types import plural
 
 from .output import plain, say, say_table
+from .terminal import UNKNOWN, interval, number
 
-WAYS = ("corrected", "labels alone", "as judged")
+WAYS = ("corrected", "labels only", "judge only")
 
 
 def say_corrected(corrected: CorrectedFigures) -> None:
@@ -30,10 +31,10 @@ def say_corrected(corrected: CorrectedFigures) -> None:
         )
         _say_figures("figure", model.figures)
     for reason in dict.fromkeys(_reasons(corrected)):
-        say(f"~ {plain(reason)}")
+        say(f"note: {plain(reason)}")
     if corrected.n_without_probability:
         n = plural(corrected.n_without_probability, "label")
-        say(f"~ {n} without a probability: not used.")
+        say(f"note: {n} without a sampling probability: not used.")
 
 
 def _say_figures(head: str, figures: Mapping[str, ThreeWays]) -> None:
@@ -55,8 +56,5 @@ def _reasons(corrected: CorrectedFigures) -> Iterator[str]:
 
 
 def _format(estimated: Estimated) -> str:
-    if estimated.value is None:
-        return "?"
-    if estimated.low is None:
-        return f"{estimated.value:.2f} (no interval)"
-    return f"{estimated.value:.2f} ({estimated.low:.2f} to {estimated.high:.2f})"
+    value, limits = number(estimated.value), interval(estimated.low, estimated.high)
+    return value if limits == UNKNOWN else f"{value} ({limits})"

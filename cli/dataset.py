@@ -35,10 +35,19 @@ from .output import plain, print_document, say, say_live, waiting_for
 VERIFY, MUTATE = "verify", "mutate"
 FEWEST_RUNS, DEFAULT_RUNS, MOST_RUNS = 2, 3, 10
 DEFAULT_TIMEOUT_S, MOST_TIMEOUT_S = 5.0, 600.0
+DESCRIPTION = """\
+verify runs the programs of a data set, and lists rows whose stored outputs are
+wrong, are no literals, or differ between runs. mutate adds a mutated program
+to each row, and writes the data set with them.
+
+examples:
+  socratic-runner dataset verify problems.jsonl
+  socratic-runner dataset mutate problems.jsonl --output mutated.jsonl
+"""
 EPILOG = """\
-Programs are executed in processes of their own, with limits. Nothing but a container keeps them
-from all of the machine: use one without a network (docker run --network none).
-exit codes: 0 done, and nothing is wrong; 2 something is to mend; 4 the Hub, or a file, failed.
+Programs run in limited processes, but not in a sandbox: use a container without
+a network (docker run --network none).
+exit codes: 0 ok, 2 usage, or rows are wrong, 4 Hugging Face or a file failed
 """
 
 
@@ -53,9 +62,7 @@ def main(words: Sequence[str]) -> int:
 def build_parser() -> Parser:
     parser = Parser(
         prog="socratic-runner dataset",
-        description="verify executes the programs of a data set anew, and tells rows whose stored "
-        "outputs are wrong, are no literals, or change between runs. mutate makes mutations, by "
-        "one operator each, and writes the data set with them.",
+        description=DESCRIPTION,
         epilog=EPILOG,
     )
     parser.add_argument("action", metavar="ACTION", nargs="?", help=f"{VERIFY} or {MUTATE}")
@@ -64,29 +71,37 @@ def build_parser() -> Parser:
         "place",
         metavar="PLACE",
         nargs="?",
-        help="shipped, a file of JSON Lines, JSON or Parquet, a folder, or hf:OWNER/NAME",
+        help="JSONL, JSON or Parquet file, folder, hf:OWNER/NAME, or shipped",
     )
-    parser.add_argument("--split", metavar="NAME", default="train", help="of the Hub (%(default)s)")
+    parser.add_argument(
+        "--split",
+        metavar="NAME",
+        default="train",
+        help="split of a Hugging Face data set (default %(default)s)",
+    )
     parser.add_argument(
         "--runs",
         metavar="N",
         type=int,
         default=DEFAULT_RUNS,
-        help=f"runs, with as many hash seeds ({FEWEST_RUNS} to {MOST_RUNS}; %(default)s)",
+        help=f"runs of each program with different hash seeds, {FEWEST_RUNS} to {MOST_RUNS} "
+        "(default %(default)s)",
     )
     parser.add_argument(
         "--timeout",
         metavar="SECONDS",
         type=float,
         default=DEFAULT_TIMEOUT_S,
-        help=f"for one run of a program (up to {MOST_TIMEOUT_S:g}; %(default)s)",
+        help=f"timeout of a program, up to {MOST_TIMEOUT_S:g} (default %(default)s)",
     )
-    parser.add_argument("--output", metavar="FILE", help="mutate: the file to write, JSON Lines")
-    parser.add_argument("--seed", metavar="N", type=int, default=0, help="mutate: chooses (0)")
+    parser.add_argument("--output", metavar="FILE", help="mutate: JSONL file to write")
     parser.add_argument(
-        "--replace", action="store_true", help="mutate: make anew those that are there, too"
+        "--seed", metavar="N", type=int, default=0, help="mutate: random seed (default 0)"
     )
-    add_output(parser, "no words on stderr")
+    parser.add_argument(
+        "--replace", action="store_true", help="mutate: regenerate existing mutations"
+    )
+    add_output(parser, "no output on stderr")
     return parser
 
 
@@ -94,17 +109,17 @@ def _check(flags: Namespace, parser: Parser) -> None:
     """Raises `UsageError` with every mistake of the command line."""
     runs, timeout_s, output = flags.runs, flags.timeout, flags.output
     mistakes = {
-        f"What to do: {VERIFY} or {MUTATE}.": flags.action not in (VERIFY, MUTATE),
-        "Which data set: name its place.": not flags.place,
-        f"--runs is {runs}: take {FEWEST_RUNS} to {MOST_RUNS}.": runs
+        f"Missing argument ACTION: {VERIFY} or {MUTATE}.": flags.action not in (VERIFY, MUTATE),
+        "Missing argument PLACE: the data set.": not flags.place,
+        f"--runs must be {FEWEST_RUNS} to {MOST_RUNS}, not {runs}.": runs
         not in range(FEWEST_RUNS, MOST_RUNS + 1),
-        f"--timeout is {timeout_s:g}: take up to {MOST_TIMEOUT_S:g} seconds.": not (
+        f"--timeout must be at most {MOST_TIMEOUT_S:g} seconds, not {timeout_s:g}.": not (
             0 < timeout_s <= MOST_TIMEOUT_S
         ),
         "mutate needs --output FILE.": flags.action == MUTATE and not output,
-        "--output and --replace are for mutate.": flags.action == VERIFY
+        "verify takes neither --output nor --replace.": flags.action == VERIFY
         and (output or flags.replace),
-        f"--output {output} is there already: name another file.": output and Path(output).exists(),
+        f"--output {output} exists: choose another file.": output and Path(output).exists(),
     }
     parser.refuse([words for words, applies in mistakes.items() if applies])
 
@@ -184,7 +199,7 @@ def _with_progress(problems: Sequence[Problem], flags: Namespace) -> Generator[P
 def _print(
     document: DatasetVerification | DatasetMutation, words: Callable[[], None], flags: Namespace
 ) -> int:
-    return print_document(document, words=words, quiet=flags.quiet, pretty=flags.pretty)
+    return print_document(document, words=words, flags=vars(flags))
 
 
 def _say_verified(document: DatasetVerification) -> None:
@@ -206,4 +221,4 @@ def _say_mutated(document: DatasetMutation) -> None:
 
 def _say_isolation(isolation: Isolation) -> None:
     if isolation.network_open:
-        say("the network was open to these programs: in docker run --network none it is not")
+        say("warning: programs ran with network access; use docker run --network none")

@@ -23,30 +23,35 @@ from socratic_bench.types import in_digits, plural
 from . import flags as run_flags
 from . import sweep, terminal
 from .arguments import Flags, Parser, parse
+from .config_file import with_config_file
 from .output import plain, print_document, say, waiting_for
 from .run_in_thread import run_in_thread, take_signals
 from .settings import call_by_flags, read, sources
 from .sweep_run import flag_of, read_plan
 
-USAGE = "socratic-runner doctor [--model ID] [the flags of a run, or of a sweep]"
+USAGE = "socratic-runner doctor [--model ID] [flags of a run or a sweep]"
 # Flags that say nothing of what is needed.
 FOREIGN = ("brief", "dry-run", "resume-from")
 OPENING = "Hello."
 DESCRIPTION = """\
-Looks at what a run, or a sweep, of the same flags needs: credentials, role, region, stores, and
-every model in its own role by one call of a few tokens. A table goes to stderr, a JSON document to
-stdout. Without --model all that may be tested are asked.
+Preflight: checks what a run or a sweep with the same flags needs: credentials,
+role, region, storage, and each model by one call of a few tokens. Without
+--model, every model in BEDROCK_MODEL_IDS is called.
+
+examples:
+  socratic-runner doctor
+  socratic-runner doctor --model ID --s3-bucket NAME
 """
 EXIT_CODES = """\
-exit codes: 0 nothing failed, 2 usage, 3 something failed that is needed, 6 deadline or budget, 129
-SIGHUP, 130 SIGINT, 143 SIGTERM.
+exit codes: 0 ok, 2 usage, 3 a check failed, 6 budget or deadline, 129 SIGHUP,
+130 SIGINT, 143 SIGTERM
 """
 MARKS: dict[CheckStatus, str] = {"ok": " ", "warning": "~", "unknown": "?", "failed": "!"}
 COLOURS = {"~": terminal.YELLOW, "?": terminal.YELLOW, "!": terminal.RED}
 VERDICTS = {
-    "ok": "nothing was found by which a run would fail",
-    "failed": "a run would fail",
-    "incomplete": "not everything was looked at",
+    "ok": "ready: no problem found",
+    "failed": "not ready: a run would fail",
+    "incomplete": "incomplete: not everything was checked",
 }
 LABEL_COLUMNS = 14
 INDENT = "    "
@@ -61,14 +66,14 @@ IN_MODEL_LINE: tuple[tuple[CheckName, str, str], ...] = (
 def main(words: Sequence[str]) -> int:
     """Check everything, print the document; the exit code is 3 if a run would fail."""
     flags, problems = parse(parser_for(words), words)
-    problems += [f"--{name} does not go with doctor." for name in FOREIGN if name in flags]
+    problems += [f"doctor does not take --{name}." for name in FOREIGN if name in flags]
     targets, config, call = read_targets(flags, problems, is_sweep=is_sweep(words))
     cancel_token, quiet = take_signals(), bool(flags.get("quiet"))
     with waiting_for("the models and stores", quiet=quiet):
         document = run_in_thread(lambda: diagnose_targets(targets, config, call, cancel_token))
     code = exit_code(document, cancel_token)
     words_of = partial(say_table, document, quiet=quiet)
-    unwritten = print_document(document, words=words_of, pretty=bool(flags.get("pretty")))
+    unwritten = print_document(document, words=words_of, flags={**flags, "quiet": False})
     return code or unwritten
 
 
@@ -161,7 +166,9 @@ def _with_own_help(parser: Parser) -> Parser:
 
 def _run_targets(flags: Flags, problems: Sequence[Words]) -> tuple[Sequence[Target], RunConfig]:
     """The models of a run; without a model, of a run of each that may be tested."""
+    flags, mistakes = with_config_file(flags)
     config, misread = read(flags)
+    problems = [*problems, *mistakes]
     flagged = fields_of(type(config), flags)
     read_models = partial(_model_targets, problems=[*problems, *misread], flagged=flagged)
     return _with_any_opening(read_models, config), config
@@ -255,7 +262,7 @@ def _summary(document: DoctorDocument) -> Iterator[str]:
         if n:
             yield f"{n} {word}"
     if document.cost_usd is not None:
-        billed = "" if document.billed else " (not billed)"
+        billed = "" if document.billed else " (simulated)"
         yield f"{in_digits(document.cost_usd)} USD{billed}"
     yield f"{document.duration_seconds:.1f} s"
 

@@ -52,15 +52,18 @@ def main(words: Sequence[str]) -> int:
 def build_parser() -> Parser:
     parser = Parser(
         prog="socratic-runner emulator",
-        description="Serves a local Bedrock endpoint with simulated models until told to end.",
-        epilog="A fault is KIND[:FIELD=VALUE]...; role: who is called, count: how often it "
-        "strikes, after: how many calls it leaves alone first, p: its probability, model: what the "
-        "id contains, ms: its wait, op: Converse or ConverseStream. "
+        description="Serves a mock of Bedrock with simulated models until it is stopped.\n\n"
+        "example:\n  socratic-runner emulator --port 8080 --fault throttled:count=3",
+        epilog="A fault is KIND[:FIELD=VALUE]... Fields: role (tutor, student or judge), count "
+        "(times it happens), after (calls before the first), p (probability), model (part of the "
+        "id), ms (delay), op (Converse or ConverseStream).\n"
         f"Kinds: {', '.join(KINDS)}.",
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
     parser.add_argument("--port", type=_port, default=0, help="port (default: a free one)")
-    parser.add_argument("--seed", type=int, default=0, help="decides on faults with a probability")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="random seed of faults with a probability"
+    )
     parser.add_argument("--latency-ms", type=_milliseconds, default=0.0, help="time to answer")
     parser.add_argument(
         "--ms-per-output-token", type=_milliseconds, default=0.0, help="pace of streams"
@@ -69,16 +72,19 @@ def build_parser() -> Parser:
         "--requests-per-minute", type=_rate, help="throttle each model above this rate"
     )
     parser.add_argument(
-        "--fault", action="append", default=[], metavar="SPEC", help="such as throttled:count=3"
+        "--fault",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="SPEC",
+        help="fault to simulate",
     )
-    parser.add_argument(
-        "--any-model", action="store_true", help="answer for model ids that nobody knows, too"
-    )
+    parser.add_argument("--any-model", action="store_true", help="accept unknown model ids")
     parser.add_argument(
         "--context-window-tokens",
         type=_count,
         metavar="N",
-        help="refuse longer requests (default: by each model's own window)",
+        help="refuse longer requests (default: each model's own limit)",
     )
     parser.add_argument(
         "--allowed-host",
@@ -86,21 +92,21 @@ def build_parser() -> Parser:
         default=[],
         type=_host,
         metavar="NAME[:PORT]",
-        help="a name by which clients call it, beside localhost and its address; repeatable",
+        help="host name that clients may use, besides localhost and its address",
     )
     parser.add_argument(
         "--read-timeout",
         type=_seconds,
         default=30.0,
         metavar="SECONDS",
-        help="time for a request to arrive, and for an answer to be taken (default: 30)",
+        help="timeout of receiving a request and sending an answer (default 30)",
     )
     parser.add_argument(
         "--max-connections",
         type=_count,
         default=2000,
         metavar="N",
-        help="connections at a time (default: 2000)",
+        help="parallel connections (default 2000)",
     )
     add_switches(parser, "debug")
     return parser

@@ -8,7 +8,7 @@ from socratic_bench.documents.sweep import Estimate, Group
 from socratic_bench.studies.figures import figure_of
 
 from .output import say_table
-from .terminal import INTERVAL
+from .terminal import INTERVAL, UNKNOWN, number
 
 
 def say_figures(
@@ -23,19 +23,15 @@ def say_figures(
     columns = [*heads.items()]
     for name in dict.fromkeys(metrics):
         figures = [figure_of(name, group.metrics, group.survival) for group in groups]
-        values = [
-            "untested" if figure is None or figure.value is None else f"{figure.value:.2f}"
-            for figure in figures
-        ]
+        values = [number(figure.value if figure else None) for figure in figures]
         columns.append((name.rpartition(".")[2], values))
         columns.append((INTERVAL, [_interval_text(figure) for figure in figures]))
-    known = [(head, cells) for head, cells in [*columns, *tail.items()] if {*cells} != {"?"}]
+    known = [(head, cells) for head, cells in [*columns, *tail.items()] if {*cells} != {UNKNOWN}]
     say_table([head for head, _ in known], [*zip(*(cells for _, cells in known), strict=True)])
 
 
 def _interval_text(figure: Estimate | None) -> str:
-    """The limits; one beyond what was played, or none, is a question mark."""
+    """The limits, of which one may lie beyond what was played."""
     if figure is None or figure.low is figure.high is None:
-        return "?"
-    limits = ("?" if limit is None else f"{limit:.2f}" for limit in (figure.low, figure.high))
-    return " to ".join(limits)
+        return UNKNOWN
+    return f"{number(figure.low)} to {number(figure.high)}"

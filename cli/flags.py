@@ -1,7 +1,7 @@
-"""The flags of `run`, and those that several commands share.
+"""The flags of `run` and its help, and the flags that several commands share.
 
-Parser and help of `run` read its flags from flags.tsv, which `make docs` writes from the table of
-settings: making the rows from the table takes several times as long as all of `--help`.
+Both read flags from flags.tsv, which `make docs` writes from the table of settings: making the rows
+from the table takes several times as long as all of `--help`.
 """
 
 import os
@@ -24,56 +24,83 @@ Row = tuple[str, str, str, str, str]
 VARIABLES = "variables"
 JUDGE_GROUPS = ("judging", "service", "output")
 RUNS = "runs"
-WHICH_RUNS = "Which runs: name files, folders or prefixes of a bucket."
-MATCH_HELP = "what the judge says yes by: an EVENT, DIMENSION<BOUND or DIMENSION>=BOUND"
-NO_CSV = "--file is JSON Lines: give it another ending than .csv."
+WHICH_RUNS = (
+    "Missing argument RUNS: files, folders or s3:// prefixes (after a flag that takes several "
+    "values, write -- before it)."
+)
+MATCH_HELP = (
+    "judge event or score threshold that counts as LABEL: EVENT, DIMENSION<N or DIMENSION>=N"
+)
+NO_CSV = "--file is written as JSON Lines: choose a name that does not end with .csv."
 # os.path, since importing pathlib takes longer than all of help.
 STORED = f"{os.path.dirname(__file__)}/flags.tsv"  # noqa: PTH120
 
+USAGE = "[run] --model ID (--scenario NAME | --prompt TEXT) [options]"
 DESCRIPTION = """\
-Plays a benchmark with the model under test, has a judge model score every turn, and prints one JSON
-document on stdout. A flag with [NAME] belongs to that benchmark alone.
+Measures how long a model that should tutor by questions keeps asking before it
+gives answers away: runs a dialogue on Amazon Bedrock and judges each reply.
 
-commands:
+examples:
+  socratic-runner --offline --model emulator.drift-5-v1:0 --scenario milk-price
+  socratic-runner --model ID --scenario career-change --turns 20 -o results
+
+commands (socratic-runner COMMAND --help):
 """
 EXIT_CODES = """\
-exit codes: 0 complete, 1 defect, 2 usage, 3 credentials or access, 4 service or store unavailable,
-5 a gate or the judge coverage failed, 6 deadline or budget, 129 SIGHUP, 130 SIGINT, 143 SIGTERM.
+exit codes: 0 complete, 1 internal error, 2 usage, 3 credentials or access,
+4 service or storage unavailable, 5 gate or judge coverage failed, 6 budget or
+deadline, 129 SIGHUP, 130 SIGINT, 143 SIGTERM
 """
+# The flags of the short help, the most used ones first in each group.
+COMMON = (
+    *("model", "scenario", "prompt", "turns", "temperature", "benchmark"),
+    *("judge-model", "rubric", "fail-under"),
+    *("offline", "region", "config", "dry-run", "max-cost-usd"),
+    *("output-dir", "s3-bucket", "resume", "json", "quiet"),
+)
+# The commands that it only names.
+RARE_COMMANDS = ("validate", "dataset", "schema", "emulator", "completion", "help")
 
 
 def build_parser() -> Parser:
     """The parser of `run`; values are read and checked later, all together."""
-    rows = stored_rows()
-    parser = settings_parser(
-        "",
-        "[run] --model ID --prompt TEXT [--turns N] [options]",
-        DESCRIPTION + _commands(),
-        f"{_variables(rows)}\n\n{EXIT_CODES}",
-    )
+    rows = [row for row in stored_rows() if row[0] != VARIABLES]
+    parser = settings_parser("", USAGE, DESCRIPTION + _commands(), EXIT_CODES)
     parser.commands = tuple(COMMANDS)
-    groups = add_rows(parser, [row for row in rows if row[0] != VARIABLES])
+    groups = add_rows(parser, rows)
+    version = f"socratic-runner {VERSION}"
     groups["output"].add_argument(
-        "-V",
-        "--version",
-        action="version",
-        version=f"socratic-runner {VERSION}",
-        help="print the version",
+        "-V", "--version", action="version", version=version, help="print the version"
     )
     return parser
 
 
 def _commands() -> str:
-    return "".join(f"  {name:10s}  {text}\n" for name, (_, text) in COMMANDS.items())
+    shown = {name: text for name, (_, text) in COMMANDS.items() if name not in RARE_COMMANDS}
+    lines = [f"  {name:9s}  {text}\n" for name, text in shown.items()]
+    return "".join([*lines, f"  others: {', '.join(RARE_COMMANDS)}\n"])
+
+
+def _topics(rows: Sequence[Row]) -> Mapping[str, Sequence[str]]:
+    """The flags of each benchmark that not all have."""
+    topics: dict[str, list[str]] = {}
+    for group, flag, _, _, text in rows:
+        owners = text.rstrip("]").rpartition(" [")[2].split(", ") if text.endswith("]") else [group]
+        for owner in owners:
+            topics.setdefault(owner, []).append(flag.rpartition("--")[2])
+    text = next((row[4] for row in rows if row[1] == "--benchmark"), "")
+    benchmarks = text.partition(": ")[2].partition(" (")[0].split(", ")
+    return {name: topics.get(name, ()) for name in benchmarks if name}
 
 
 def settings_parser(command: str, usage: str, description: str, epilog: str) -> Parser:
     """A parser for a command whose flags are settings; `usage` is what follows the command.
 
-    Values are read and checked later, all together.
+    Values are read and checked later, all together. Its help is short unless a topic is given.
     """
     prog = f"socratic-runner {command}".rstrip()
-    return Parser(
+    rows = stored_rows()
+    parser = Parser(
         prog=prog,
         usage=f"{prog} {usage}",
         description=description,
@@ -81,6 +108,8 @@ def settings_parser(command: str, usage: str, description: str, epilog: str) -> 
         formatter_class=Help,
         allow_abbrev=False,
     )
+    parser.common, parser.topics, parser.variables = COMMON, _topics(rows), _variables(rows)
+    return parser
 
 
 def add_rows(parser: Parser, rows: Sequence[Row]) -> Mapping[str, _ArgumentGroup]:
@@ -116,8 +145,8 @@ def add_switches(parser: Parser, *names: str, quiet: str = "no table on stderr")
     for _, flag, _, _, text in stored_rows():
         name = flag.rpartition("--")[2]
         if name in names:
-            words = quiet if name == "quiet" else text
-            parser.add_argument(*flag.split(), action="store_true", help=words)
+            help_text = quiet if name == "quiet" else text
+            parser.add_argument(*flag.split(), action="store_true", help=help_text)
 
 
 def add_settings(parser: Parser, **texts: str) -> None:
@@ -137,15 +166,15 @@ def add_runs(parser: Parser) -> None:
         RUNS,
         metavar="RUNS",
         nargs="*",
-        help="a run's or a sweep's document, an output folder, s3://BUCKET/PREFIX, or one sweep in "
-        "these: DIR/sweeps/SWEEP_ID",
+        help="output folders, s3://BUCKET/PREFIX, documents of runs or sweeps, or one sweep: "
+        "DIR/sweeps/SWEEP_ID",
     )
 
 
 def add_judging(parser: Parser) -> None:
     """Add the flag that names whose verdicts are read."""
     parser.add_argument(
-        "--judging", metavar="NAME", help="by the verdicts of a judging (socratic-runner judge)"
+        "--judging", metavar="NAME", help="use the scores that socratic-runner judge stored by NAME"
     )
 
 

@@ -20,28 +20,32 @@ from socratic_bench.types import plural
 
 from .arguments import Flags, Parser, parse
 from .flags import RUNS, WHICH_RUNS, add_rows, add_runs, judge_rows, settings_parser
-from .output import plain, print_document, print_failure, say, waiting_for
-from .progress import listener_for
+from .output import plain, print_document, print_failure, say, say_table, waiting_for
+from .progress import ManyRuns, listener_for
 from .run_in_thread import run_in_thread, take_signals
 from .settings import bucket_region, call_by_flags, read_untested
-from .terminal import aligned
+from .terminal import number
 
 DESCRIPTION = """\
-Judges stored runs again, with another judge, jury or edition of the rubric, and prints one JSON
-document with how the verdicts differ. The first ones stay: the new ones lie beside them, in
-raw/runs/RUN_ID/judgings/NAME/, for compare --judging NAME and the like. Given again, it goes on
-where it was cut short.
+Scores stored runs again with another judge, jury or rubric, and compares the
+new scores with the first ones. Both stay stored: compare, report, label and
+show use the new ones with --judging NAME. To resume, repeat the command.
+
+example:
+  socratic-runner judge results --judge-model ID
 """
 EXIT_CODES = """\
-exit codes: 0 complete, 2 usage, 3 credentials or access, 4 service or store unavailable, 5 too few
-turns were judged, 6 deadline or budget, 129 SIGHUP, 130 SIGINT, 143 SIGTERM.
+exit codes: 0 complete, 2 usage, 3 credentials or access, 4 service or storage
+unavailable, 5 too few turns judged, 6 budget or deadline, 129 SIGHUP, 130
+SIGINT, 143 SIGTERM
 """
 # Flags of a run that asks the tested model, or is stored anew.
 EXCLUDED = {
-    *("fail-under", "fail-over", "no-judge", "resume", "resume-from", "brief"),
+    *("fail-under", "fail-over", "no-judge", "resume", "resume-from", "brief", "config"),
     *("output-dir", "s3-bucket", "s3-prefix"),
 }
-NAME_COLUMNS, COLUMNS = 22, 12
+FIGURES = ("first", "second", "mean_difference", "absolute_error", "alpha")
+HEADS = ("score", "turns", "first", "now", "difference", "mean error", "alpha")
 
 
 def main(words: Sequence[str]) -> int:
@@ -55,14 +59,14 @@ def main(words: Sequence[str]) -> int:
         results = _perform(runs, config, flags, cancel_token)
     except BenchError as error:
         error.call_settings(call_by_flags())
-        print_failure(error)
+        print_failure(error, flags, has_table=True)
         return error.exit_code
     return _print_results(runs, results, flags)
 
 
 def build_parser() -> Parser:
     """The flags of a run that a judge has."""
-    usage = "RUN|DIR|s3://BUCKET/PREFIX ... [--judge-model ID] [options]"
+    usage = "RUNS ... [--judge-model ID] [options]"
     parser = settings_parser("judge", usage, DESCRIPTION, EXIT_CODES)
     add_runs(parser)
     add_rows(parser, judge_rows(EXCLUDED, of_benchmarks={"rubric"}))
@@ -90,12 +94,15 @@ def _prepare(flags: Flags, problems: Sequence[Words]) -> tuple[RunConfig, Sequen
 def _perform(
     runs: Sequence[Rejudging], config: RunConfig, flags: Flags, cancel_token: CancelToken
 ) -> Mapping[str, RunResult]:
+    quiet, many = bool(flags.get("quiet")), ManyRuns(len(runs))
     return run_in_thread(
         partial(
             judge_again,
             runs,
             cancel_token,
-            listener=partial(listener_for, quiet=bool(flags.get("quiet"))),
+            listener=lambda plan: (
+                many if len(runs) > 1 and not quiet else listener_for(plan, quiet=quiet)
+            ),
             max_cost_usd=config.max_cost_usd,
         )
     )
@@ -105,8 +112,8 @@ def _print_estimate(runs: Sequence[Rejudging], config: RunConfig, flags: Flags) 
     quiet = bool(flags.get("quiet"))
     with waiting_for("the endpoint, to count tokens", quiet=quiet):
         document = forecast(runs, config.max_cost_usd)
-    words, pretty = partial(_say_estimate, document), bool(flags.get("pretty"))
-    return print_document(document, words=words, quiet=quiet, pretty=pretty)
+    words = partial(_say_estimate, document)
+    return print_document(document, words=words, flags=flags, has_table=True)
 
 
 def _print_results(
@@ -119,9 +126,9 @@ def _print_results(
     unwritten = print_document(
         document,
         words=partial(_say_judgings, document),
-        quiet=bool(flags.get("quiet")),
+        flags=flags,
         error=document.error,
-        pretty=bool(flags.get("pretty")),
+        has_table=True,
     )
     codes = (result.exit_code for result in results.values() if result.exit_code)
     return next(codes, 0) or unwritten
@@ -139,33 +146,19 @@ def _say_estimate(document: JudgingsDryRun) -> None:
 
 
 def _say_judgings(document: JudgingsDocument) -> None:
-    """Print how verdicts differ by dimension, then both values of each figure."""
-    _say_row("", ["turns", "first", "now", "difference", "abs. error", "alpha"])
-    for name, change in document.dimensions.items():
-        values = (
-            *(change.first, change.second, change.mean_difference),
-            *(change.absolute_error, change.alpha),
-        )
-        _say_row(name, [str(change.n_turns), *map(_format, values)])
-    _say_row("figure", ["runs", "first", "now"])
-    for name, figure in document.figures.items():
-        if figure.n_runs and "." not in name:
-            _say_row(name, [str(figure.n_runs), _format(figure.first), _format(figure.second)])
+    """Print how verdicts differ by dimension, then what was done."""
+    rows = [
+        (name, str(change.n_turns), *(number(getattr(change, key)) for key in FIGURES))
+        for name, change in document.dimensions.items()
+    ]
+    say_table(HEADS, rows, HEADS[:3:-1])
     n_missing = document.n_runs - document.n_judged_runs
-    missing = f", {plural(n_missing, 'run')} not to the end" if n_missing else ""
+    missing = f", {plural(n_missing, 'run')} incomplete" if n_missing else ""
     say(
         f"{plural(document.n_judged_runs, 'run')} judged as {plain(document.name)}{missing}, "
-        f"{_format_usd(document.cost_usd)}"
+        f"{_format_usd(document.cost_usd)}; use it with --judging {plain(document.name)}"
     )
 
 
-def _say_row(name: str, cells: Sequence[str]) -> None:
-    say(aligned(plain(name), cells, NAME_COLUMNS, COLUMNS))
-
-
-def _format(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
-
-
 def _format_usd(amount: float | None) -> str:
-    return "USD unknown" if amount is None else f"{amount:.4f} USD"
+    return "USD unknown" if amount is None else f"{number(amount)} USD"

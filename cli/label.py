@@ -22,10 +22,16 @@ from .process import SignalledError
 from .settings import bucket_region, calling_flags
 
 N_TURNS = 100
-EPILOG = (
-    "exit codes: 0 stopped (Ctrl-C, too) or done, 2 usage, 4 a store cannot be read, 129 SIGHUP,\n"
-    "143 SIGTERM.\n"
-)
+DESCRIPTION = """\
+Shows turns of stored runs, without their model and scores, and asks you to
+score them. Turns are sampled, more often where a lapse or a disagreement of
+judges is likely; each label has its sampling probability. Answers are saved at
+once: to resume, repeat the command. All labellers get the same turns.
+
+example:
+  socratic-runner label results --labeller anna --file labels.jsonl
+"""
+EPILOG = "exit codes: 0 done or stopped (Ctrl-C), 2 usage, 4 storage cannot be read\n"
 
 
 HELP = "? what scores mean, b back, s skip this turn, a all of the dialogue, q quit"
@@ -41,30 +47,29 @@ def main(words: Sequence[str]) -> int:
     with waiting_for("the stored runs", quiet=False), calling_flags(parser):
         labelling = prepare_labelling(request, bucket_region)
     code = _ask_all(labelling)
-    return print_document(labelling.document, pretty=flags.pretty) or code
+    return print_document(labelling.document, flags=vars(flags)) or code
 
 
 def build_parser() -> Parser:
     parser = Parser(
         prog="socratic-runner label",
-        description="Shows turns of stored runs at the terminal, without their model and judge, "
-        "and asks you to score them. Turns are drawn by chance, more often near thresholds and "
-        "where jurors disagree; each label keeps the probability. Every answer is kept at once: "
-        "stop when you like, and give the same command to go on. Another --labeller gets the same "
-        "turns.",
+        description=DESCRIPTION,
         epilog=EPILOG,
     )
     add_runs(parser)
-    parser.add_argument("--labeller", metavar="NAME", help="who you are")
-    parser.add_argument("--file", metavar="FILE", help="where labels are kept, JSON Lines")
+    parser.add_argument("--labeller", metavar="NAME", help="your name, stored with each label")
+    parser.add_argument("--file", metavar="FILE", help="file for the labels (JSON Lines)")
     parser.add_argument(
-        "--turns", metavar="N", default=str(N_TURNS), help=f"about so many (default {N_TURNS})"
+        "--turns",
+        metavar="N",
+        default=str(N_TURNS),
+        help=f"turns to score, roughly (default {N_TURNS})",
     )
-    parser.add_argument("--seed", metavar="N", default="0", help="which ones (default 0)")
-    parser.add_argument("--rubric", metavar="NAME|FILE", default="", help="by which you score")
+    parser.add_argument("--seed", metavar="N", default="0", help="seed of the sample (default 0)")
     parser.add_argument(
-        "--whole-dialogues", action="store_true", help="draw dialogues, and ask for all their turns"
+        "--rubric", metavar="NAME|FILE", default="", help="rubric: a name or a TOML file"
     )
+    parser.add_argument("--whole-dialogues", action="store_true", help="sample whole dialogues")
     add_judging(parser)
     add_output(parser, None)
     return parser
@@ -74,22 +79,22 @@ def _read_request(flags: Namespace, parser: Parser) -> LabellingRequest:
     """What to label, and who does. Raises `UsageError` with every mistake."""
     problems = [] if flags.runs else [WHICH_RUNS]
     if not (flags.labeller or "").strip():
-        problems.append("Who labels: give --labeller NAME.")
+        problems.append("--labeller NAME is required.")
     if not (flags.file or "").strip():
-        problems.append("Where labels are kept: give --file FILE.")
+        problems.append("--file FILE is required.")
     elif flags.file.lower().endswith(".csv"):
         problems.append(NO_CSV)
     numbers = {}
     for name, least in (("turns", 1), ("seed", 0)):
         word = getattr(flags, name)
         if not word.isascii() or not word.isdecimal() or int(word) < least:
-            problems.append(f"--{name} is {word!r}, which is no number from {least} on.")
+            problems.append(f"--{name} must be a whole number of at least {least}, not {word!r}.")
         else:
             numbers[name] = int(word)
     if sys.stdin is None or not sys.stdin.isatty():
         problems.append(
-            "Standard input is no terminal, so nobody can answer: run this at a terminal (docker "
-            "run -it), or write labels into a file by yourself (docs/judging.md)."
+            "label needs a terminal on stdin (docker run -it); labels can also be written by hand "
+            "(format: socratic-runner schema label)."
         )
     parser.refuse(problems)
     return LabellingRequest(

@@ -27,19 +27,22 @@ def main(words: Sequence[str]) -> int:
         prices = read_prices(config) or builtin_prices()
     entries = [_entry(name, config, prices) for name in _names(config, with_known=flags.all)]
     document = ModelList(region=config.region, price_source=prices.source, models=entries)
-    return print_document(document, words=partial(_say, entries), quiet=flags.quiet)
+    return print_document(document, words=partial(_say, entries), flags=vars(flags))
 
 
 def build_parser() -> Parser:
     parser = Parser(
         prog="socratic-runner models",
-        description="Lists the models of BEDROCK_MODEL_IDS, or those of --offline where that is "
-        "not set: a table on stderr, a JSON document on stdout. Nothing is called.",
+        description="Lists the models in BEDROCK_MODEL_IDS (or, if it is unset, the mock models) "
+        "with their features and prices. Calls no model.\n\nexample:\n"
+        "  socratic-runner models --all",
     )
-    parser.add_argument("--all", action="store_true", help="and all whose prices are known")
-    parser.add_argument("--offline", action="store_true", help="as a run with --offline has it")
-    parser.add_argument("--region", metavar="REGION", help="AWS region, for its prices")
-    parser.add_argument("--prices", metavar="FILE", help="prices of your own")
+    parser.add_argument("--all", action="store_true", help="add every model with a known price")
+    parser.add_argument(
+        "--offline", action="store_true", help="list what a run with --offline can use"
+    )
+    parser.add_argument("--region", metavar="REGION", help="AWS region of the prices")
+    parser.add_argument("--prices", metavar="FILE", help="price file")
     add_switches(parser, "quiet", "debug")
     return parser
 
@@ -74,7 +77,7 @@ def _say(entries: Sequence[ModelEntry]) -> None:
     for entry in entries:
         say(f"{plain(entry.model_id):46s}  {', '.join(_parts(entry))}")
     if not any(entry.allowed for entry in entries):
-        say("None may be tested yet: set BEDROCK_MODEL_IDS, or give --offline.")
+        say("No model may be tested: set BEDROCK_MODEL_IDS, or use --offline.")
 
 
 def _parts(entry: ModelEntry) -> Iterator[str]:
@@ -83,4 +86,4 @@ def _parts(entry: ModelEntry) -> Iterator[str]:
     rates = (entry.prices or {}).get("default")
     yield f"{rates.input:g} in, {rates.output:g} out USD/M" if rates else "price unknown"
     if entry.capabilities.thinking and entry.family:
-        yield "can think"
+        yield "reasoning"

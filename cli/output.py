@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Timer
+from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -29,6 +30,8 @@ from socratic_bench.types import Json, clean
 
 from . import process, terminal
 
+# The commands whose table stands in place of the document where somebody reads stdout.
+TABLE_COMMANDS = ("run", "resume", "sweep", "compare", "judge", "calibrate", "list", "init")
 # A wait that takes longer is reported.
 REPORT_AFTER_S = 5.0
 # Control characters, which a terminal would obey, marks that turn the direction of writing, and
@@ -49,20 +52,21 @@ def print_document(
     document: Struct | Mapping[str, Json],
     *,
     words: Callable[[], object] = lambda: None,
-    quiet: bool = False,
+    flags: Mapping[str, object] = MappingProxyType({}),
     error: BenchError | ErrorEntry | None = None,
-    pretty: bool = False,
     hint: str = process.RUN_AGAIN,
+    has_table: bool = False,
 ) -> int:
     """Write the one document; returns 0, or 4 if it could not be written (people see `hint` then).
 
-    `words` prints what people should read, unless they want `quiet`; the `error` is printed in any
-    case. Both come before the document, or after it if stdout is a terminal, where they would be
-    scrolled away. A signal that comes while the document is written ends the process.
+    `words` prints what people should read, unless the flag `quiet` is given; the `error` is printed
+    in any case. Both come before the document, or after it if stdout is a terminal, where they
+    would be scrolled away. Where the words are a table (`has_table`), a terminal shows it in place
+    of the document. A signal that comes while the document is written ends the process.
     """
 
     def print_words() -> None:
-        if not quiet:
+        if not flags.get("quiet"):
             words()
         if error:
             say_error(error)
@@ -73,8 +77,7 @@ def print_document(
     elif terminal.is_live():
         say_live("")  # another run may have a line there
     process.end_at_next_signal()
-    keys = plain_keys(document) if isinstance(document, Struct) else dict(document)
-    failure = process.write_stdout(escaped(encode(keys, pretty=pretty)) + b"\n")
+    failure = None if has_table and _is_table_enough(flags) else _write(document, flags)
     if failure:
         say(process.unwritten_message(failure, plain(hint)))
     if not words_come_first:
@@ -82,31 +85,51 @@ def print_document(
     return process.EXIT_UNWRITTEN if failure else 0
 
 
-def print_failure(error: BenchError) -> None:
+def _is_table_enough(flags: Mapping[str, object]) -> bool:
+    is_read_by_person = process.is_stdout_terminal() and terminal.is_terminal()
+    return is_read_by_person and not any(map(flags.get, ("json", "pretty", "brief", "quiet")))
+
+
+def _write(document: Struct | Mapping[str, Json], flags: Mapping[str, object]) -> str | None:
+    keys = plain_keys(document) if isinstance(document, Struct) else dict(document)
+    body = encode(keys, pretty=bool(flags.get("pretty")))
+    return process.write_stdout(escaped(body) + b"\n")
+
+
+def print_failure(
+    error: BenchError,
+    flags: Mapping[str, object] = MappingProxyType({}),
+    *,
+    has_table: bool = False,
+) -> None:
     """Print the document and error message of a command other than `run` that failed."""
     document = ErrorDocument(end_reason=error.end_reason, error=ErrorEntry.of(error))
-    print_document(document, error=error)
+    print_document(document, error=error, flags=flags, has_table=has_table)
 
 
 def print_failed_run(
-    error: BenchError, config: RunConfig | None = None, *, pretty: bool = False, brief: bool = False
+    error: BenchError,
+    config: RunConfig | None = None,
+    flags: Mapping[str, object] = MappingProxyType({}),
 ) -> None:
     """Print the document and error message of a run that could not start."""
     name = config.benchmark if config else DEFAULT_BENCHMARK
     document = RunDocument.unstarted(error, name, _parts(name), config)
-    printed = document.brief if brief else document.printed
-    print_document(printed, error=error, pretty=pretty)
+    printed = document.brief if flags.get("brief") else document.printed
+    print_document(printed, error=error, flags=flags, has_table=True)
 
 
 def print_unhandled(
-    raised: process.SignalledError | Exception, *, is_run: bool, debug: bool
+    raised: process.SignalledError | Exception, command: str, words: Sequence[str]
 ) -> int:
     """Print the document of an error or signal that no command has handled; the exit code."""
+    flags = {word.removeprefix("--"): True for word in words} | {"quiet": "-q" in words}
+    debug = "debug" in flags
     if isinstance(raised, process.SignalledError):
         error: BenchError = Stopped.by_signal(
             raised.signal_number,
             "Interrupted by {signal} before anything was started.",
-            hint="Nothing was called and nothing was written.",
+            hint="No model was called and nothing was written.",
         )
         debug = False
     else:
@@ -116,17 +139,17 @@ def print_unhandled(
         error.call_settings("--{}".format)
     if debug:
         print_traceback(raised)
-    if is_run:
-        print_failed_run(error)
+    if command == "run":
+        print_failed_run(error, flags=flags)
     else:
-        print_failure(error)
+        print_failure(error, flags, has_table=command in TABLE_COMMANDS)
     return error.exit_code
 
 
 def refuse_to_start() -> int:
     """Report that stdout is closed, so that no document could be printed; the exit code."""
-    say("socratic-runner: stdout is closed, so no document can be written; nothing was called.")
-    say("  Give it a file or a pipe, such as > run.json.")
+    say("error: stdout is closed, so the document cannot be written; no model was called.")
+    say("  Redirect stdout to a file or a pipe, such as > run.json.")
     return ENDINGS["usage"].exit_code
 
 
@@ -148,7 +171,7 @@ def say(text: str) -> None:
     What models and users wrote must have gone through `plain`.
     """
     clear = terminal.CLEAR_LINE if terminal.is_live() else ""
-    _write(f"{clear}{terminal.folded(redact(text))}\n")
+    _write_words(f"{clear}{terminal.folded(redact(text))}\n")
 
 
 def say_table(
@@ -165,7 +188,7 @@ def say_table(
 
 def say_question(text: str) -> None:
     """Print a question, whose answer is typed on the same line."""
-    _write(text)
+    _write_words(text)
 
 
 def say_live(text: str) -> None:
@@ -173,10 +196,10 @@ def say_live(text: str) -> None:
 
     It is written as a whole: what other runs write comes before or after it.
     """
-    _write(terminal.CLEAR_LINE + redact(text))
+    _write_words(terminal.CLEAR_LINE + redact(text))
 
 
-def _write(text: str) -> None:
+def _write_words(text: str) -> None:
     if sys.stderr is None:
         return
     try:
@@ -205,7 +228,7 @@ def read_stdin(bound: int, what: str, *, quiet: bool) -> bytes:
 @contextmanager
 def waiting_for(what: str, *, quiet: bool) -> Iterator[None]:
     """Report that `what` is waited for if the block takes longer than `REPORT_AFTER_S`."""
-    timer = Timer(REPORT_AFTER_S, say, (f"waiting for {what}, {REPORT_AFTER_S:g} s so far",))
+    timer = Timer(REPORT_AFTER_S, say, (f"waiting for {what} ({REPORT_AFTER_S:g} s so far)",))
     timer.daemon = True
     if not quiet:
         timer.start()
@@ -223,16 +246,16 @@ def plain(text: str) -> str:
     return " ".join(_without_controls(redact(text).replace("\n", " ").replace("\t", " ")).split())
 
 
-def say_error(error: BenchError | ErrorEntry, tag: str = "") -> None:
-    """Print what happened, why, and what to do next; `tag` begins each line."""
+def say_error(error: BenchError | ErrorEntry) -> None:
+    """Print what happened, why, and what to do next."""
     if isinstance(error, UsageError) and len(error.problems) > 1:
-        say(f"{tag}socratic-runner: {len(error.problems)} mistakes, nothing was called:")
+        say(f"error: {len(error.problems)} problems; no model was called:")
         for problem in shorten(error.problems):
             say(f"  - {plain(problem)}")
     else:
-        say(f"{tag}socratic-runner: {plain(error.message)}")
+        say(f"error: {plain(error.message)}")
     if error.hint:
-        say(f"{tag}  {plain(error.hint)}")
+        say(f"  {plain(error.hint)}")
 
 
 def print_traceback(error: BaseException) -> None:

@@ -15,7 +15,7 @@ from types import FrameType
 
 # Exit code of a command that succeeded but could not print its document.
 EXIT_UNWRITTEN = 4
-RUN_AGAIN = "Run the command again with a stdout that takes it, such as > file.json."
+RUN_AGAIN = "Run the command again with stdout redirected, such as > file.json."
 # A closing terminal sends SIGHUP more than once: by its shell, and by the system. One so soon after
 # a first signal does not count as a second signal.
 HANGUP_S = 5.0
@@ -44,7 +44,7 @@ def write_words(text: str) -> int:
 
 def unwritten_message(failure: str, hint: str = RUN_AGAIN) -> str:
     """What people read if `write_stdout` failed."""
-    return f"socratic-runner: stdout {failure} before the document was written.\n  {hint}"
+    return f"error: stdout {failure} before the document was written.\n  {hint}"
 
 
 def write_stdout(content: bytes) -> str | None:

@@ -41,6 +41,8 @@ SCORES_COLUMNS = 40
 TICK_S = 1.0
 # In a log a wait that goes on is repeated after so long.
 AGAIN_S = 60.0
+LOG_EVERY_S = 30.0
+MOST_NOTICES = 3  # of many runs
 # From so many columns on there is room for the parts of a score, and for tokens.
 WITH_SCORES, WITH_TOKENS = 80, 100
 UNJUDGED, SHORT = "?", "!"
@@ -138,6 +140,41 @@ class Waits:
 
     def _all(self) -> list[Wait]:
         return [*self._calls.values(), *([self._step] if self._step else [])]
+
+
+class ManyRuns(Listener):
+    """Shows how many runs are done, one after another: a live line, or a line each half minute.
+
+    A notice is printed once, although many runs may have it.
+    """
+
+    def __init__(self, n_runs: int, monotonic_s: Callable[[], float] = time.monotonic) -> None:
+        self._n_runs, self._n_begun, self._n_turns = n_runs, 0, 0
+        self._monotonic_s, self._printed_s = monotonic_s, monotonic_s()
+        self._notices: set[str] = set()
+        self._lock = threading.Lock()
+
+    def on_start(self, run_id: str, config: CoreConfig, opening: Sample) -> None:
+        del run_id, config, opening
+        with self._lock:
+            self._n_begun += 1
+
+    def on_judged(self, turn: Turn) -> None:
+        del turn
+        with self._lock:
+            self._n_turns += 1
+            text = f"run {self._n_begun} of {self._n_runs}, {plural(self._n_turns, 'turn')} judged"
+            if terminal.is_live():
+                say_live(text)
+            elif self._monotonic_s() - self._printed_s >= LOG_EVERY_S:
+                self._printed_s = self._monotonic_s()
+                say(text)
+
+    def on_notice(self, text: str) -> None:
+        with self._lock:
+            if text not in self._notices and len(self._notices) < MOST_NOTICES:
+                self._notices.add(text)
+                say(f"note: {plain(text)}")
 
 
 class Progress(Listener):
@@ -303,10 +340,10 @@ def say_result(result: RunResult, benchmark: Benchmark, call: Callable[[str], st
     if result.n_turns:
         say(f"{tag}{ended}: {', '.join(_result_parts(result, benchmark))}")
     elif cut_short:
-        say(f"{tag}{ended}: no turn was played")
+        say(f"{tag}{ended}: no turn was run")
     if any(place and place.curated for place in (result.folder, result.s3)):
         words = stored_words(result.config, result.run_id, "show").render(call)
-        say(f"{tag}seen by: {plain(words)}")
+        say(f"{tag}view: {plain(words)}")
 
 
 def _result_parts(result: RunResult, benchmark: Benchmark) -> Iterator[str]:
@@ -323,8 +360,8 @@ def _result_parts(result: RunResult, benchmark: Benchmark) -> Iterator[str]:
 def _format_place(place: Place) -> str:
     """Of a run that is not complete some files may be missing."""
     if place.curated is None:
-        return f"what arrived is in {plain(place.raw)}"
-    return f"kept in {plain(place.curated)}"
+        return f"incomplete files in {plain(place.raw)}"
+    return f"stored in {plain(place.curated)}"
 
 
 def _format_cost(cost: CostEntry | None) -> str:
@@ -332,8 +369,8 @@ def _format_cost(cost: CostEntry | None) -> str:
     if not cost or not total:
         return "cost unknown"
     usd = total.total_usd
-    text = f"under {LEAST_USD} USD" if 0 < usd < LEAST_USD else f"{usd:.4f} USD"
-    return f"{text} (not billed)" if cost.stand_in else text
+    text = f"under {LEAST_USD} USD" if 0 < usd < LEAST_USD else f"{terminal.number(usd)} USD"
+    return f"{text} (simulated)" if cost.stand_in else text
 
 
 def say_estimate(document: Mapping[str, Any]) -> None:
@@ -346,37 +383,35 @@ def say_estimate(document: Mapping[str, Any]) -> None:
                 f"{usage['cache_read_tokens']:9,d} of it cached  {usage['output_tokens']:7,d} out"
             )
     for juror in document["jurors"] if len(document["jurors"]) > 1 else ():
-        cost = _format_range(juror["cost_usd"], juror["low_usd"], juror["high_usd"], "USD", 4)
+        cost = _format_range(juror["cost_usd"], juror["low_usd"], juror["high_usd"], "USD")
         say(f"  {juror['model']}: {plural(juror['usage']['calls'], 'call')}, {cost}")
     low, high = document["low"], document["high"]
     total = document["cost"] and document["cost"]["total"]
-    usd = _format_range(total and total["total_usd"], low["cost_usd"], high["cost_usd"], "USD", 4)
+    usd = _format_range(total and total["total_usd"], low["cost_usd"], high["cost_usd"], "USD")
     span = (document["duration_seconds"], low["duration_seconds"], high["duration_seconds"])
     if document["end_reason"] == "budget":
-        say(f"the budget ends it after {plural(document['n_turns'], 'turn')}")
+        say(f"warning: the budget covers only {plural(document['n_turns'], 'turn')}")
     deadline = document["deadline"]
     if deadline and not deadline["covers_expected"]:
-        say(f"the deadline of {deadline['deadline_s']:g} s comes before its end")
-    say(f"expected {usd}, {_format_range(*span, 's', 1)}; {_request_text(document['sent'])}")
+        say(f"warning: the deadline of {deadline['deadline_s']:g} s is too early")
+    say(f"expected {usd}, {_format_range(*span, 's')}; {_request_text(document['sent'])}")
 
 
 def _request_text(sent: Mapping[str, int]) -> str:
     requests = plural(sent["count_tokens"], "request")
     texts = {
-        "count_tokens": f"tokens were asked for ({requests} of CountTokens)",
-        "emulator_pace": "the endpoint was asked whether it is the emulator",
-        "bucket": "the bucket was looked for",
+        "count_tokens": f"tokens were counted ({requests} of CountTokens)",
+        "emulator_pace": "the endpoint was asked whether it is the mock",
+        "bucket": "the bucket was checked",
     }
     texts_sent = [text for name, text in texts.items() if sent[name]]
     return f"no model was called; {', '.join(texts_sent)}" if texts_sent else "nothing was called"
 
 
-def _format_range(
-    expected: float | None, low: float | None, high: float | None, unit: str, places: int
-) -> str:
+def _format_range(expected: float | None, low: float | None, high: float | None, unit: str) -> str:
     if expected is None or low is None or high is None:
         return f"{unit} unknown"
-    return f"{expected:.{places}f} {unit} ({low:.{places}f} to {high:.{places}f})"
+    return f"{terminal.number(expected)} {unit} ({terminal.interval(low, high)})"
 
 
 def _wait(event: CallEvent, now_s: float) -> Wait | None:

@@ -2,9 +2,11 @@
 
 import re
 import sys
+import webbrowser
 from argparse import Namespace
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 
 from socratic_bench.documents.calibration import CorrectedFigures
 from socratic_bench.documents.judge_status import StoredCalibration
@@ -20,9 +22,15 @@ from .flags import WHICH_RUNS, add_judging, add_output, add_runs
 from .output import plain, print_document, say, waiting_for
 from .settings import bucket_region, call_by_flags, calling_flags
 
-EPILOG = """\
-exit codes: 0 written, 2 usage, 4 a store cannot be read or a file not written.
+DESCRIPTION = """\
+Writes a report of stored runs: which model is best, by how much and how sure
+that is, where each model fails, and every transcript. HTML and charts need the
+extra report. Several formats can be written at once.
+
+example:
+  socratic-runner report results --html report.html --open
 """
+EPILOG = "exit codes: 0 written, 2 usage, 4 storage cannot be read or a file not written\n"
 MAX_SIZE = "30MB"
 DEFAULT_PAGE = "report.html"
 FORMS = {
@@ -44,16 +52,16 @@ def main(words: Sequence[str]) -> int:
     max_bytes = check(flags, parser.prog)
     with waiting_for("the stored runs", quiet=flags.quiet), calling_flags(parser):
         document = write(flags, max_bytes)
+    if flags.open:
+        webbrowser.open(Path(_paths(flags)["html"]).absolute().as_uri())
     words_of = partial(_say, document)
-    return print_document(document, words=words_of, quiet=flags.quiet, pretty=flags.pretty)
+    return print_document(document, words=words_of, flags=vars(flags))
 
 
 def build_parser() -> Parser:
     parser = Parser(
         prog="socratic-runner report",
-        description="Writes an HTML, Markdown or CSV report of stored runs: which model is best, "
-        "by how much and how sure that is, where each breaks, and every transcript. HTML and "
-        "charts need the extra report. Several formats can be written at once.",
+        description=DESCRIPTION,
         epilog=EPILOG,
     )
     add_runs(parser)
@@ -63,20 +71,22 @@ def build_parser() -> Parser:
         "--labels",
         metavar="FILE",
         nargs="+",
-        help="human labels of turns of these runs (JSONL or CSV): adds corrected figures",
+        action="extend",
+        help="human labels of some turns (JSONL or CSV): adds bias-corrected scores",
     )
     add_judging(parser)
     parser.add_argument(
         "--calibration",
         metavar="FILE",
-        help="calibration file, folder or prefix; the report says which judges it covers",
+        help="calibration file, folder or s3:// prefix: marks calibrated judges",
     )
     parser.add_argument(
         "--max-size",
         metavar="SIZE",
         default=MAX_SIZE,
-        help=f"leave transcripts out of a larger file, such as 600KB (default {MAX_SIZE})",
+        help=f"omit transcripts from a larger file, such as 600KB (default {MAX_SIZE})",
     )
+    parser.add_argument("--open", action="store_true", help="open the HTML file in a browser")
     add_output(parser, "nothing on stderr")
     return parser
 
@@ -85,6 +95,8 @@ def check(flags: Namespace, prog: str) -> int:
     """The most bytes that a file may have. Raises `UsageError` with every mistake."""
     problems: list[Words] = [] if flags.runs else [WHICH_RUNS]
     problems += find_problems(_paths(flags))
+    if flags.open and "html" not in _paths(flags):
+        problems.append("--open needs --html FILE.")
     max_bytes = _read_size(flags.max_size, problems)
     if problems:
         raise UsageError(problems, hint=f"See {prog} --help.")
@@ -101,7 +113,7 @@ def write(flags: Namespace, max_bytes: int) -> ReportDocument:
 def _read_size(word: str, problems: list[Words]) -> int:
     size = _SIZE.fullmatch(word)
     if size is None:
-        problems.append(f"--max-size {word!r} is no size such as 600KB or 30MB.")
+        problems.append(f"--max-size takes a size such as 600KB or 30MB, not {word!r}.")
         return 0
     # No file is larger.
     return int(min(float(size[1]) * _UNITS[(size[2] or "B").upper()], sys.maxsize))

@@ -6,7 +6,13 @@ from . import flags as run_flags
 from .arguments import Parser, parse
 from .run import play
 
-USAGE = "socratic-runner resume RUN_ID --output-dir DIR | --s3-bucket NAME [options]"
+USAGE = "socratic-runner resume RUN_ID (--output-dir DIR | --s3-bucket NAME) [options]"
+DESCRIPTION = """\
+Continues an interrupted run. Settings that are not given are those of the run.
+
+example:
+  socratic-runner resume run-01K9ZN5V2E3T4R5Y6U7J8K9M0N -o results
+"""
 
 
 def main(words: Sequence[str]) -> int:
@@ -14,17 +20,19 @@ def main(words: Sequence[str]) -> int:
     flags, problems = parse(build_parser(), words)
     run_id = flags.get("run-id")
     if not isinstance(run_id, str):
-        problems.append("Which run: give its id, such as run-01K9ZN5V2E3T4R5Y6U7J8K9M0N.")
+        problems.append("Missing argument RUN_ID, such as run-01K9ZN5V2E3T4R5Y6U7J8K9M0N.")
         run_id = None
     for flag in ("resume", "resume-from"):
         if flag in flags:
-            problems.append(f"--{flag} does not go with the command resume.")
+            problems.append(f"resume does not take --{flag}.")
     return play(flags, problems, run_id=run_id or "")
 
 
 def build_parser() -> Parser:
     """The parser of `run`, with the run's id."""
     parser = run_flags.build_parser()
-    parser.usage = USAGE
-    parser.add_argument("run_id", nargs="?", metavar="RUN_ID", help="as in the run's document")
+    parser.usage, parser.description = USAGE, DESCRIPTION
+    parser.add_argument(
+        "run_id", nargs="?", metavar="RUN_ID", help="id of the run (list: socratic-runner list)"
+    )
     return parser

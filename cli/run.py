@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from .arguments import Flags, parse
 from .flags import build_parser
+from .process import is_stdout_terminal, write_words
 
 TYPE_CHECKING = False  # the module of that name takes longer to import than all of help
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 def main(words: Sequence[str]) -> int:
     """Perform the run that the words of a command line ask for; returns the exit code."""
     parser = build_parser()
+    if not words and is_stdout_terminal():
+        return write_words(parser.format_help())
     if words and not words[0].startswith("-"):
         parser.refuse_command(words[0])
     flags, problems = parse(parser, words)

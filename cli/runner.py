@@ -46,18 +46,18 @@ def run_command(arguments: Sequence[str]) -> int:
     gc.set_threshold(*GC_THRESHOLDS)
     process.remember_signals()
     name = words.pop(0) if words and words[0] in COMMANDS else "run"
-    return _run_module(COMMANDS[name][0], words)
+    return _run_module(name, words)
 
 
-def _run_module(module: str, words: Sequence[str]) -> int:
+def _run_module(name: str, words: Sequence[str]) -> int:
     """Run a subcommand's module; an error that it does not handle is printed as its document."""
     try:
         process.raise_signals()
-        code: int = import_module(module, __package__).main(words)
+        code: int = import_module(COMMANDS[name][0], __package__).main(words)
     except (process.SignalledError, Exception) as error:  # noqa: BLE001 -- the boundary
         from .output import print_unhandled  # heavy, and only for failures
 
-        return print_unhandled(error, is_run=module == ".run", debug="--debug" in words)
+        return print_unhandled(error, name, words)
     return code
 
 

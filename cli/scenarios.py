@@ -1,5 +1,6 @@
 """`socratic-runner scenarios`: lists the scenarios, or checks them."""
 
+from argparse import Namespace
 from collections.abc import Sequence
 
 from socratic_bench.benchmarks.socratic.scenarios.listing import (
@@ -22,28 +23,28 @@ def main(words: Sequence[str]) -> int:
     """List the built-in scenarios, or check them and files of the user's own."""
     flags = parse_strictly(build_parser(), words)
     if flags.check:
-        return _check(flags.files, quiet=flags.quiet)
+        return _check(flags)
     if flags.files:
         raise UsageError(
-            ["Files are given without --check."],
-            hint="socratic-runner scenarios --check FILE checks them.",
+            ["Files need --check."], hint="Run socratic-runner scenarios --check FILE."
         )
-    return _list(quiet=flags.quiet)
+    return _list(flags)
 
 
 def build_parser() -> Parser:
     parser = Parser(
         prog="socratic-runner scenarios",
-        description="Lists the built-in scenarios: a table on stderr, a JSON document on stdout. "
-        "With --check, looks them over, and files of your own along with them.",
+        description="Lists the built-in scenarios. With --check, checks them and your own files."
+        "\n\nexample:\n  socratic-runner scenarios --check mine.toml",
+        epilog="exit codes: 0 ok, 2 a scenario has problems",
     )
-    parser.add_argument("files", metavar="FILE", nargs="*", help="a scenario of your own")
-    parser.add_argument("--check", action="store_true", help="check instead of list; exit 0 or 2")
+    parser.add_argument("files", metavar="FILE", nargs="*", help="scenario file to check")
+    parser.add_argument("--check", action="store_true", help="check instead of list")
     add_switches(parser, "quiet", "debug")
     return parser
 
 
-def _list(*, quiet: bool) -> int:
+def _list(flags: Namespace) -> int:
     scenarios = [load_builtin(name) for name in builtin_ids()]
 
     def say_scenarios() -> None:
@@ -51,12 +52,12 @@ def _list(*, quiet: bool) -> int:
             say(f"{scenario.id:28s} {scenario.family:18s} {plain(scenario.title)}")
 
     document = ScenarioList(scenarios=[ScenarioRow.of(scenario) for scenario in scenarios])
-    return print_document(document, words=say_scenarios, quiet=quiet)
+    return print_document(document, words=say_scenarios, flags=vars(flags))
 
 
-def _check(files: Sequence[str], *, quiet: bool) -> int:
+def _check(flags: Namespace) -> int:
     """Check all scenarios; the exit code is 2 if there is anything to mend."""
-    checked, together = check_files(files)
+    checked, together = check_files(flags.files)
     document = ScenarioCheck.of(checked, together)
 
     def say_report() -> None:
@@ -67,7 +68,7 @@ def _check(files: Sequence[str], *, quiet: bool) -> int:
             say(f"{name}: {', '.join(f'{word} {count}' for word, count in counts.items())}")
         say(f"{plural(len(checked), 'scenario')}, {plural(document.n_problems, 'problem')}")
 
-    unwritten = print_document(document, words=say_report, quiet=quiet)
+    unwritten = print_document(document, words=say_report, flags=vars(flags))
     return unwritten or (0 if document.ok else ENDINGS["usage"].exit_code)
 
 

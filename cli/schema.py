@@ -26,7 +26,8 @@ def build_parser() -> Parser:
     kinds = sorted({*COMMON, "sweep_plan", *load_benchmark(DEFAULT_BENCHMARK).documents})
     parser = Parser(
         prog="socratic-runner schema",
-        description="Prints the JSON Schema (2020-12) of a kind of document.",
+        description="Prints the JSON Schema (2020-12) of a kind of document.\n\nexample:\n"
+        "  socratic-runner schema run",
     )
     parser.add_argument("kind", metavar="KIND", help=f"one of {', '.join(kinds)}")
     parser.offers["kind"] = kinds
@@ -34,7 +35,7 @@ def build_parser() -> Parser:
         "--benchmark",
         metavar="NAME",
         default=DEFAULT_BENCHMARK,
-        help="the benchmark whose document it is (default %(default)s)",
+        help="benchmark of the document (default %(default)s)",
     )
     add_switches(parser, "debug")
     return parser

@@ -21,6 +21,8 @@ from .arguments import Flags, Parser
 from .flags import VARIABLES, Row
 from .output import read_stdin
 
+SDK_KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
+
 
 class Options(Struct, frozen=True, kw_only=True):
     """The command's own flags."""
@@ -30,22 +32,44 @@ class Options(Struct, frozen=True, kw_only=True):
         Setting(
             "service",
             None,
-            "print what the run would take, and call no model",
-            "print [what the run would take](bedrock.md#dry-run), and call no model",
+            "estimate tokens, cost and time; call no model",
         ),
     ] = False
+    config: Annotated[
+        str | None,
+        Setting(
+            "service",
+            "FILE",
+            "TOML file with flags (example: socratic-runner init)",
+            "read settings from a TOML file; flags and variables override it",
+        ),
+    ] = None
+    profile: Annotated[
+        str | None,
+        Setting("service", "NAME", "AWS profile of the credentials", variables=("AWS_PROFILE",)),
+    ] = None
+    endpoint_url: Annotated[
+        str | None,
+        Setting(
+            "service",
+            "URL",
+            "endpoint of Bedrock Runtime",
+            variables=("AWS_ENDPOINT_URL_BEDROCK_RUNTIME",),
+        ),
+    ] = None
     resume_from: Annotated[
         str | None,
         Setting(
             "output",
             "FILE",
-            "go on with a partial document; - reads standard input",
-            "[resume](bedrock.md#resuming-a-run) from the document of a partial run; `-` reads "
-            "standard input",
+            "continue the run of a partial document; - reads standard input",
         ),
     ] = None
-    pretty: Annotated[bool, Setting("output", None, "indent the document")] = False
-    brief: Annotated[bool, Setting("output", None, "print the short form of the document")] = False
+    json: Annotated[
+        bool, Setting("output", None, "print the JSON document, also at a terminal")
+    ] = False
+    pretty: Annotated[bool, Setting("output", None, "print it indented")] = False
+    brief: Annotated[bool, Setting("output", None, "print its short form")] = False
     quiet: Annotated[bool, Setting("output", None, "no progress on stderr", short="q")] = False
     debug: Annotated[bool, Setting("output", None, "tracebacks on stderr")] = False
 
@@ -64,6 +88,7 @@ def read_untested(flags: Flags) -> tuple[RunConfig, Sequence[Problem]]:
 
 def sources(flags: Flags) -> Sources:
     """Where settings come from: flags, the environment, and the user's own files."""
+    _export_to_sdk(flags)
     return Sources(
         flags=flags,
         environ=os.environ,
@@ -72,6 +97,17 @@ def sources(flags: Flags) -> Sources:
         profile_problem=profile_problem,
         offline_models=lambda: MODEL_IDS,
     )
+
+
+def _export_to_sdk(flags: Flags) -> None:
+    """Set the variables by which the SDK knows the profile and the endpoint of these flags."""
+    profile, url = flags.get("profile"), flags.get("endpoint-url")
+    if isinstance(profile, str):
+        os.environ["AWS_PROFILE"] = profile
+        for name in SDK_KEYS:  # the SDK would prefer these to a profile
+            os.environ.pop(name, None)
+    if isinstance(url, str):
+        os.environ["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"] = url
 
 
 def bucket_region() -> str:

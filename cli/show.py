@@ -22,14 +22,21 @@ from .flags import add_judging, add_output, add_settings
 from .output import plain, print_document, say, waiting_for
 from .settings import bucket_region, calling_flags, sources
 
-EPILOG = "exit codes: 0 shown, 2 usage, 4 a store cannot be read.\n"
+DESCRIPTION = """\
+Prints one complete stored run: its scores, a chart by turn, events, and the
+transcript (on stderr), and a JSON document (on stdout). Calls no model.
+
+example:
+  socratic-runner show run-01K9ZN5V2E3T4R5Y6U7J8K9M0N -o results --turns 5-8
+"""
+EPILOG = "exit codes: 0 shown, 2 usage, 4 storage cannot be read\n"
 _TURNS = re.compile(r"(\d+)(?:-(\d+))?")
-_OF_IDS = "where a run is that its id names"
+_OF_IDS = "where the run is stored"
 # The settings of a run that say where an id is looked for, each with its help here.
 _WHERE = {
     "output_dir": _OF_IDS,
     "s3_bucket": _OF_IDS,
-    "s3_prefix": "before every key there",
+    "s3_prefix": "prefix of the bucket's keys",
 }
 LEAST_COLUMNS = 20
 INDENT = "  "
@@ -51,44 +58,39 @@ def main(words: Sequence[str]) -> int:
     with waiting_for("the stored run", quiet=flags.quiet), calling_flags(parser):
         single = read_single(flags.run, _roots(flags), bucket_region, flags.judging)
     picture = partial(_say_run, single, turns, has_transcript=not flags.no_transcript)
-    return print_document(single.document, words=picture, quiet=flags.quiet, pretty=flags.pretty)
+    return print_document(single.document, words=picture, flags=vars(flags))
 
 
 def build_parser() -> Parser:
     parser = Parser(
         prog="socratic-runner show",
-        description="Draws one complete stored run at the terminal (stderr): its figures, a chart "
-        "of scores by turn, events, and the transcript. Prints what it has drawn as one JSON "
-        "document. Calls no model.",
+        description=DESCRIPTION,
         epilog=EPILOG,
     )
     parser.add_argument(
         "run",
         metavar="RUN",
         nargs="?",
-        help="a run's id, document, curated file or folder, or an output folder or s3:// place "
-        "that has one run",
+        help="id, document or folder of a run, or a folder or s3:// prefix with one run",
     )
     add_settings(parser, **_WHERE)
     add_judging(parser)
-    parser.add_argument(
-        "--turns", metavar="A-B", help="of the transcript, these turns alone, counted from 0"
-    )
-    parser.add_argument("--no-transcript", action="store_true", help="leave the transcript out")
-    add_output(parser, "draw nothing")
+    parser.add_argument("--turns", metavar="A-B", help="show only these turns, counted from 0")
+    parser.add_argument("--no-transcript", action="store_true", help="omit the transcript")
+    add_output(parser, "print only the document")
     return parser
 
 
 def _read_turns(flags: Namespace, parser: Parser) -> range | None:
     """The turns whose words are shown, `None` for all. Raises `UsageError` with every mistake."""
-    problems = [] if flags.run else ["Which run: give its id, its file or its folder."]
+    problems = [] if flags.run else ["Missing argument RUN: an id, a file or a folder."]
     turns = None
     if flags.turns is not None:
         match = _TURNS.fullmatch(flags.turns)
         if match:
             turns = range(int(match[1]), int(match[2] or match[1]) + 1)
         if not turns:
-            problems.append(f"--turns {flags.turns!r} is not A-B, such as 5-12, or one turn.")
+            problems.append(f"--turns takes a turn or a range such as 5-12, not {flags.turns!r}.")
     parser.refuse(problems)
     return turns
 

@@ -41,10 +41,9 @@ from .output import (
     print_failed_run,
     print_traceback,
     read_stdin,
-    say_error,
     waiting_for,
 )
-from .progress import listener_for, say_estimate, say_result, tag_of
+from .progress import listener_for, say_estimate, say_result
 from .run_in_thread import run_in_thread, take_signals
 from .settings import call_by_flags, read
 
@@ -62,9 +61,12 @@ def perform_run(flags: Flags, problems: Sequence[Words], run_id: str | None = No
 
     Prints the document, also of a run that could not start; returns the exit code.
     """
-    config, misread = read(flags)
-    cancel_token = take_signals()
+    config = RunConfig(model="")
     try:
+        flags, misread_file = _with_config_file(flags)
+        config, misread = read(flags)
+        cancel_token = take_signals()
+        problems = [*problems, *misread_file]
         config, mistakes, entries = with_earlier_run(
             flags, config, [*problems, *misread], run_id, cancel_token
         )
@@ -75,6 +77,14 @@ def perform_run(flags: Flags, problems: Sequence[Words], run_id: str | None = No
     except Exception as error:  # noqa: BLE001 -- the document says what was asked for
         return _print_unstarted(error, config, flags)
     return _print_result(result, plan.benchmark, flags)
+
+
+def _with_config_file(flags: Flags) -> tuple[Flags, Sequence[Problem]]:
+    if "config" not in flags:
+        return flags, ()
+    from .config_file import with_config_file
+
+    return with_config_file(flags)
 
 
 def with_earlier_run(
@@ -117,7 +127,7 @@ def _find_earlier(
     path, quiet = flags.get("resume-from"), bool(flags.get("quiet"))
     if isinstance(path, str):
         if config.resume:
-            raise UsageError(["--resume and --resume-from are both given: keep one."])
+            raise UsageError(["--resume and --resume-from cannot be combined."])
         document = run_in_thread(
             lambda: run_cancellable(lambda: _read_document(path, quiet=quiet), cancel_token)
         )
@@ -145,7 +155,7 @@ def _read_document(path: str, *, quiet: bool) -> object:
     except orjson.JSONDecodeError as error:  # NaN and half of a character, too
         raise UsageError(
             [f"{name} is no whole JSON document: {error}."],
-            hint="Give what a run printed on stdout.",
+            hint="It takes the document that a run has printed on stdout.",
         ) from error
     return document
 
@@ -172,8 +182,13 @@ def print_estimate(plan: Plan, flags: Flags, cancel_token: CancelToken) -> int:
         document: Mapping[str, Any] = run_in_thread(lambda: run_cancellable(estimate, cancel_token))
     # The refusal by which the run is known to fail.
     error = ErrorEntry(**document["error"]) if document["error"] else None
-    words, pretty = partial(say_estimate, document), bool(flags.get("pretty"))
-    unwritten = print_document(document, words=words, quiet=quiet, error=error, pretty=pretty)
+    unwritten = print_document(
+        document,
+        words=partial(say_estimate, document),
+        flags=flags,
+        error=error,
+        has_table=True,
+    )
     return ENDINGS[document["end_reason"]].exit_code if error else unwritten
 
 
@@ -194,35 +209,29 @@ def _perform(
 
 
 def _print_result(result: RunResult, benchmark: Benchmark, flags: Flags) -> int:
-    if result.error is not None:
-        result.error.call_settings(call_by_flags())
+    error = result.error
+    if error is not None:
+        error.call_settings(call_by_flags())
+        if flags.get("debug"):
+            print_traceback(error)
+    elif result.shortfalls:
+        error = BenchError(" ".join(result.shortfalls))
     unwritten = print_document(
         result.brief if flags.get("brief") else result.document,
-        words=partial(_say_outcome, result, benchmark, flags),
-        pretty=bool(flags.get("pretty")),
+        words=partial(say_result, result, benchmark, call_by_flags()),
+        flags=flags,
+        error=error,
         hint=_how_to_print_again(result),
+        has_table=True,
     )
     return result.exit_code or unwritten
-
-
-def _say_outcome(result: RunResult, benchmark: Benchmark, flags: Flags) -> None:
-    tag = ""
-    if not flags.get("quiet"):
-        tag = tag_of(result.run_id)
-        say_result(result, benchmark, call_by_flags())
-    if result.error is not None:
-        if flags.get("debug"):
-            print_traceback(result.error)
-        say_error(result.error, tag)
-    elif result.shortfalls:
-        say_error(BenchError(" ".join(result.shortfalls)), tag)
 
 
 def _how_to_print_again(result: RunResult) -> str:
     if result.folder or result.s3:
         command = stored_words(result.config, result.run_id).render(call_by_flags())
-        return f"Its artifacts are whole; print it: {command}"
-    return "Nothing else keeps this run: give --output-dir next time."
+        return f"The run is stored; print it: {command}"
+    return "The run is not stored: use --output-dir next time."
 
 
 def _print_unstarted(raised: Exception, config: RunConfig, flags: Flags) -> int:
@@ -232,7 +241,6 @@ def _print_unstarted(raised: Exception, config: RunConfig, flags: Flags) -> int:
         print_traceback(raised)
     error.call_settings(call_by_flags())
     if error.end_reason == "interrupted":  # before there was a run
-        error.hint = "Nothing was played or kept: give the command again."
-    pretty, brief = bool(flags.get("pretty")), bool(flags.get("brief"))
-    print_failed_run(error, config, pretty=pretty, brief=brief)
+        error.hint = "Nothing was run or stored: run the command again."
+    print_failed_run(error, config, flags)
     return error.exit_code

@@ -12,19 +12,24 @@ from socratic_bench.settings.table import listed
 from socratic_bench.studies.sweep.settings import SweepSettings
 
 from .arguments import FORMS, Parser, parse
-from .flags import Row, add_rows, settings_parser
+from .flags import COMMON, Row, add_rows, settings_parser
 from .settings import Options
 
 DESCRIPTION = """\
-Plays every combination of models and other settings as a run of its own, many at once,
-and prints one JSON document with the means of each. Its runs are kept as ordinary runs. PLAN.toml
-holds the same flags as keys, and settings of single models.
+Runs every combination of models, scenarios and other settings, many at once,
+and prints mean scores with confidence intervals by model. Each run is stored
+like a single one. CONFIG.toml holds flags as keys (see socratic-runner init).
+
+examples:
+  socratic-runner sweep --models ID1 ID2 --scenarios all --repeats 3 -o out
+  socratic-runner sweep CONFIG.toml --dry-run
 """
 EXIT_CODES = """\
-exit codes, the first that fits: 1 a defect, 2 usage, 129 SIGHUP, 130 SIGINT, 143 SIGTERM, 3
-credentials, 6 deadline or budget, 4 cells are missing, 5 a gate or the judge coverage failed,
-0 complete.
+exit codes: 0 complete, 1 internal error, 2 usage, 3 credentials or access,
+4 runs are missing, 5 gate or judge coverage failed, 6 budget or deadline,
+129 SIGHUP, 130 SIGINT, 143 SIGTERM
 """
+AXES = ("models", "scenarios", "repeats")
 # Flags of a single run.
 EXCLUDED = ("resume-from", "brief")
 
@@ -40,10 +45,13 @@ def main(words: Sequence[str]) -> int:
 
 def build_parser() -> Parser:
     """The flags of a run, but those of axes as a sweep has them, and the sweep's own."""
-    usage = "[PLAN.toml] --models ID ... [options]"
+    usage = "[CONFIG.toml] --models ID ... [options]"
     parser = settings_parser("sweep", usage, DESCRIPTION, EXIT_CODES)
-    parser.add_argument("plan", nargs="?", metavar="PLAN.toml", help="the sweep's flags as a file")
-    add_rows(parser, [*_rows()])
+    parser.add_argument("plan", nargs="?", metavar="CONFIG.toml", help="the same as --config")
+    rows = [*_rows()]
+    add_rows(parser, rows)
+    own = (row[1].rpartition("--")[2] for row in rows if row[0] == "sweep")
+    parser.common = (*dict.fromkeys((*AXES, *own, *COMMON)),)
     # Refused with the reason later, so that scripts which still give it say what to do.
     parser.add_argument("--processes", help=SUPPRESS, **FORMS["word"])
     return parser

@@ -10,12 +10,10 @@ from socratic_bench.types import plural
 
 from . import terminal
 from .output import plain, say, say_live
-from .progress import tag_of
-from .terminal import count, marked, rough_duration, table, usd
+from .progress import LOG_EVERY_S, tag_of
+from .terminal import count, marked, number, rough_duration, table
 
 TICK_S = 1.0
-# A log has a line every so many seconds.
-LOG_EVERY_S = 30.0
 # Lines that a table leaves free, so that a line for people above it is seen.
 FREE_LINES = 2
 
@@ -202,7 +200,7 @@ def _parts(now: Snapshot) -> Iterator[tuple[int, str]]:
         yield 4, f"{now.calls_per_s:.1f} calls/s"
     yield 6, f"{count(sum(model.n_tokens for model in models))} tokens"
     cost_usd = _total([model.cost_usd for model in models])
-    yield 5, "cost unknown" if cost_usd is None else f"{usd(cost_usd)} USD"
+    yield 5, "cost unknown" if cost_usd is None else f"{number(cost_usd)} USD"
     yield 7, f"{rough_duration(now.elapsed_s)} so far"
     if now.left_s is not None:
         yield 2, f"{rough_duration(now.left_s)} left"
@@ -226,5 +224,5 @@ def _row(model: ModelProgress) -> list[str]:
         marked(model.n_failed),
         str(model.n_calls),
         count(model.n_tokens),
-        usd(model.cost_usd),
+        number(model.cost_usd),
     ]

@@ -26,6 +26,7 @@ from socratic_bench.studies.sweep.sweep import SweepResult, perform_sweep
 from socratic_bench.types import JUDGE, plural
 
 from .arguments import Flags
+from .config_file import below_variables
 from .figure_table import say_figures
 from .output import (
     plain,
@@ -39,16 +40,14 @@ from .output import (
 from .run_in_thread import run_in_thread, take_signals
 from .settings import Options, sources
 from .sweep_display import display_for
-from .terminal import count, duration, marked, usd
+from .terminal import count, duration, marked, number
 
 EXIT_REFUSED = ENDINGS["refused_request"].exit_code
 NO_PROCESSES = (
-    "--processes is no longer taken: one process does all runs, so many at once as "
-    "--max-connections allows. To use more machines, give each a part of the grid."
+    "--processes was removed: one process does --max-connections runs in parallel. To use several "
+    "machines, give each a part of the grid."
 )
-NO_INTERVALS = (
-    'Means have no intervals: these need scipy, the extra stats (pip install ".[stats]").'
-)
+NO_INTERVALS = 'No confidence intervals: scipy is missing (pip install "socratic-runner[stats]").'
 
 
 def perform(flags: Flags, problems: Sequence[Words]) -> int:
@@ -68,8 +67,8 @@ def perform(flags: Flags, problems: Sequence[Words]) -> int:
     except BenchError as error:
         error.call_settings(flag_of)
         if error.end_reason == "interrupted":  # before there was a sweep
-            error.hint = "Nothing was played or kept: give the command again."
-        print_failure(error)
+            error.hint = "Nothing was run or stored: run the command again."
+        print_failure(error, flags, has_table=True)
         return error.exit_code
     return _print_result(result, flags)
 
@@ -93,13 +92,16 @@ def read_plan(flags: Flags, problems: Sequence[Words]) -> PlanFile:
 
     Raises `UsageError` with the given problems and its own if none of it can be read.
     """
-    path = flags.get("plan")
+    path = flags.get("plan", flags.get("config"))
     if not isinstance(path, str):
         return NO_PLAN
+    if {"plan", "config"} <= flags.keys():
+        raise UsageError([*problems, f"{path} and --config are two config files: keep one."])
     try:
-        return read_plan_file(path)
+        plan = read_plan_file(path)
     except UsageError as error:
         raise UsageError([*problems, *error.sentences]) from error
+    return replace(plan, flags=below_variables(plan.flags))
 
 
 def flag_of(name: str) -> str:
@@ -117,20 +119,16 @@ def document_and_exit_code(result: SweepResult) -> tuple[SweepDocument, int]:
 
 def _print_result(result: SweepResult, flags: Flags) -> int:
     document, code = document_and_exit_code(result)
-    unwritten = print_document(
-        document,
-        words=partial(_say_outcome, document, result, flags),
-        error=result.error or document.error,
-        pretty=bool(flags.get("pretty")),
-    )
-    return code or unwritten
-
-
-def _say_outcome(document: SweepDocument, result: SweepResult, flags: Flags) -> None:
-    if not flags.get("quiet"):
-        _say_result(document, result)
     if result.error is not None and flags.get("debug"):
         print_traceback(result.error)
+    unwritten = print_document(
+        document,
+        words=partial(_say_result, document, result),
+        flags=flags,
+        error=result.error or document.error,
+        has_table=True,
+    )
+    return code or unwritten
 
 
 def _say_result(document: SweepDocument, result: SweepResult) -> None:
@@ -147,7 +145,7 @@ def _say_result(document: SweepDocument, result: SweepResult) -> None:
         },
         groups,
         (document.primary_metric.name, score),
-        {"tokens": [*map(count, used)], "USD": [usd(group.cost_usd) for group in groups]},
+        {"tokens": [*map(count, used)], "USD": [number(group.cost_usd) for group in groups]},
     )
     if not is_available() and document.n_completed:
         say(NO_INTERVALS)
@@ -169,9 +167,9 @@ def _agreement_lines(by_dimension: Mapping[str, Agreement]) -> Iterator[str]:
     score = by_dimension.get(SCORE)
     if score is None or score.absolute_error is None:
         return
-    alpha = "" if score.alpha is None else f", alpha {score.alpha:.2f}"
+    alpha = "" if score.alpha is None else f", alpha {number(score.alpha)}"
     yield (
-        f"{plural(score.n_jurors, 'juror')} differ by {score.absolute_error:.2f} points on "
+        f"{plural(score.n_jurors, 'judge')} differ by {number(score.absolute_error)} points on "
         f"{plural(score.n_turns, 'turn')}{alpha}"
     )
     if not agreement.is_available():
@@ -184,16 +182,16 @@ def _result_parts(document: SweepDocument) -> Iterator[str]:
         yield f"{document.n_failed} failed"
     if document.n_missing:
         yield f"{document.n_missing} missing"
-    yield "cost unknown" if document.cost_usd is None else f"{usd(document.cost_usd)} USD"
+    yield "cost unknown" if document.cost_usd is None else f"{number(document.cost_usd)} USD"
     if document.n_missing and document.spent_usd is not None:
-        yield f"at most {usd(document.spent_usd)} USD with runs in progress"
+        yield f"at most {number(document.spent_usd)} USD with runs in progress"
         if document.n_paid is not None:
             yield f"the budget pays for {document.n_paid} of {plural(document.n_runs, 'run')}"
     if (seconds := document.timestamps.duration_seconds) is not None:
         yield duration(seconds)
     for place in (document.output_artifacts, document.s3_artifacts):
         if place:
-            yield f"kept in {plain(place.index)}"
+            yield f"stored in {plain(place.index)}"
 
 
 def _print_estimate(request: SweepRequest, flags: Flags, cancel_token: CancelToken) -> int:
@@ -208,8 +206,13 @@ def _print_estimate(request: SweepRequest, flags: Flags, cancel_token: CancelTok
         n_cells = sum(refusal.n_runs for refusal in document.refused)
         message = f"{plural(n_cells, 'run')} would be refused. {error.message}"
         error = replace(error, message=message)
-    words, pretty = partial(_say_estimate, document), bool(flags.get("pretty"))
-    unwritten = print_document(document, words=words, quiet=quiet, error=error, pretty=pretty)
+    unwritten = print_document(
+        document,
+        words=partial(_say_estimate, document),
+        flags=flags,
+        error=error,
+        has_table=True,
+    )
     return EXIT_REFUSED if document.refused else unwritten
 
 
@@ -237,7 +240,7 @@ def _say_estimate(document: SweepDryRun) -> None:
 def _say_jurors(document: SweepDryRun) -> None:
     jurors = document.cost_by_model.get(JUDGE, {})
     for model, cost_usd in jurors.items() if len(jurors) > 1 else ():
-        say(f"{model}: {_usd_or_unknown(cost_usd)} USD as a juror")
+        say(f"{model}: {_usd_or_unknown(cost_usd)} USD as a judge")
 
 
 def _say_times_at_targets(document: SweepDryRun) -> None:
@@ -255,13 +258,13 @@ def _say_savings(document: SweepDryRun) -> None:
         _usd_or_unknown(amount)
         for amount in (document.caching.with_usd, document.caching.without_usd)
     )
-    say(f"caching: {with_usd} USD with it, {without_usd} without")
+    say(f"prompt caching: {with_usd} USD with it, {without_usd} without")
     flex = document.flex
     if flex.cost_usd is not None:
         exception = f" (no price for {', '.join(flex.unpriced)})" if flex.unpriced else ""
-        say(f"flex: {usd(flex.cost_usd)} USD{exception}, perhaps slower")
+        say(f"service tier flex: {number(flex.cost_usd)} USD{exception}, maybe slower")
     else:
-        say("flex: no model under test has a known price for it")
+        say("service tier flex: no price known for these models")
 
 
 def _say_total(document: SweepDryRun) -> None:
@@ -269,9 +272,9 @@ def _say_total(document: SweepDryRun) -> None:
     if document.end_reason == "budget":
         n_paid = document.budget.n_paid if document.budget else 0
         n_cells = plural(document.n_runs, "run")
-        say(f"the budget ends it early: it pays for {n_paid} of {n_cells}")
+        say(f"warning: the budget covers only {n_paid} of {n_cells}")
     if document.deadline and not document.deadline.covers_expected:
-        say(f"the deadline of {document.deadline.deadline_s:g} s comes before its end")
+        say(f"warning: the deadline of {document.deadline.deadline_s:g} s is too early")
     amount = f"{_usd_or_unknown(document.cost_usd['total'])} USD"
     if None not in (low.cost_usd, high.cost_usd):
         amount += f" ({_usd_or_unknown(low.cost_usd)} to {_usd_or_unknown(high.cost_usd)})"
@@ -283,7 +286,7 @@ def _say_total(document: SweepDryRun) -> None:
 
 
 def _usd_or_unknown(amount: float | None) -> str:
-    return "unknown" if amount is None else usd(amount)
+    return "unknown" if amount is None else number(amount)
 
 
 @cache

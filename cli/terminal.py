@@ -19,7 +19,8 @@ THOUSAND, MILLION = 1_000, 1_000_000
 GAP = "  "
 # Columns of a table are left out before names have less room than that.
 LEAST_NAME = 14
-INTERVAL = "95 % interval"
+INTERVAL = "95 % CI"
+UNKNOWN = "-"
 # The columns of a table that are left out if there is no room, the first one first.
 LEFT_OUT = ("calls", "tokens", "running", "USD", INTERVAL, "failed")
 # What the names of many models have in common: an ARN's path, region and vendor.
@@ -111,11 +112,6 @@ def table(
     return [_line(row, widths) for row in zip(*by_head.values(), strict=True)]
 
 
-def aligned(name: str, cells: Sequence[str], name_width: int, cell_width: int) -> str:
-    """A line of a table whose columns have fixed widths: cells stand on the right."""
-    return f"{name:{name_width}s}" + "".join(f"{cell:>{cell_width}s}" for cell in cells)
-
-
 def marked(number: int) -> str:
     """A number that should be zero, with a mark if it is not."""
     return f"!{number}" if number else "0"
@@ -131,9 +127,19 @@ def count(number: int) -> str:
     return f"{number / MILLION:.1f}M"
 
 
-def usd(amount: float | None) -> str:
-    """An amount of money, without its unit."""
-    return "?" if amount is None else f"{amount:.4f}"
+def number(value: float | None) -> str:
+    """A number with three significant digits; a dash if it is unknown."""
+    if value is None:
+        return UNKNOWN
+    if abs(value) >= THOUSAND - 0.5:
+        return f"{value:,.0f}"
+    text = f"{value:#.3g}" if value else "0"
+    return f"{value:.6f}".rstrip("0").rstrip(".") if "e" in text else text.rstrip(".")
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """A confidence interval; a dash if a limit is unknown."""
+    return UNKNOWN if low is None or high is None else f"{number(low)} to {number(high)}"
 
 
 def duration(seconds: float) -> str:

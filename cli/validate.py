@@ -20,24 +20,23 @@ def main(words: Sequence[str]) -> int:
     parser = build_parser()
     flags = parse_strictly(parser, words)
     if not flags.files:
-        parser.refuse(["Which files: name one or more."])
+        parser.refuse(["Missing argument FILE."])
     benchmark = load_benchmark(flags.benchmark or DEFAULT_BENCHMARK)
     document = validate([*dict.fromkeys(flags.files)], benchmark)
-    unwritten = print_document(
-        document, words=partial(_say, document), quiet=flags.quiet, pretty=flags.pretty
-    )
+    unwritten = print_document(document, words=partial(_say, document), flags=vars(flags))
     return unwritten or (0 if document.ok else ENDINGS["usage"].exit_code)
 
 
 def build_parser() -> Parser:
     parser = Parser(
         prog="socratic-runner validate",
-        description="Checks files of your own: TOML is the plan of a sweep or a file of the "
-        "benchmark's own, JSON prices, other text prompts. Nothing is called. Exit code 0, or 2 if "
-        "there is anything to mend.",
+        description="Checks files without calling any model: TOML (sweep config, scenario, "
+        "rubric), JSON (prices), and text or JSONL (prompts).\n\nexample:\n"
+        "  socratic-runner validate sweep.toml scenario.toml",
+        epilog="exit codes: 0 ok, 2 a file has problems",
     )
-    parser.add_argument("files", metavar="FILE", nargs="*", help="a file of your own")
-    parser.add_argument("--benchmark", metavar="NAME", help="whose files they are")
+    parser.add_argument("files", metavar="FILE", nargs="*", help="file to check")
+    parser.add_argument("--benchmark", metavar="NAME", help="benchmark that the files are for")
     add_output(parser)
     return parser
 

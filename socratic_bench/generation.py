@@ -42,8 +42,9 @@ class GenerateConfig(Struct, frozen=True, kw_only=True):
         Setting(
             "dialogue",
             "N",
-            "bound of one reply, thinking included (default {default})",
-            "bound of one reply under test; thinking counts, so its budget is added to the default",
+            "output tokens per reply, reasoning included (default {default})",
+            "maximum output tokens per reply of the tested model; a reasoning budget is added to "
+            "the default",
             low=1,
             high=1_000_000,
             identity="always",
@@ -55,7 +56,7 @@ class GenerateConfig(Struct, frozen=True, kw_only=True):
         Setting(
             "dialogue",
             "T",
-            "of the model under test, {low} to {high} (default: {default})",
+            "temperature, {low} to {high} (default: {default})",
             default_words="the model's own",
             low=0,
             high=1,
@@ -69,7 +70,7 @@ class GenerateConfig(Struct, frozen=True, kw_only=True):
         Setting(
             "dialogue",
             "P",
-            "of the model under test, {low} to {high} (default: {default})",
+            "top-p, {low} to {high} (default: {default})",
             default_words="the model's own",
             low=0,
             high=1,
@@ -78,27 +79,29 @@ class GenerateConfig(Struct, frozen=True, kw_only=True):
         ),
     ] = None
     service_tier: Annotated[
-        ServiceTier | None, Setting(_MODEL, "TIER", "{choices}", axis="service-tier", is_input=True)
+        ServiceTier | None,
+        Setting(_MODEL, "TIER", "service tier: {choices}", axis="service-tier", is_input=True),
     ] = None
     latency_profile: Annotated[
-        Literal["standard", "optimized"] | None, Setting(_MODEL, "NAME", "{choices}", is_input=True)
+        Literal["standard", "optimized"] | None,
+        Setting(_MODEL, "NAME", "latency profile: {choices}", is_input=True),
     ] = None
     thinking_budget_tokens: Annotated[
         int | None,
         Setting(
             _MODEL,
             "N",
-            "at most so much (default {low}, the least)",
-            "tokens for thinking, at least {low} and less than `--max-tokens`; where a model has "
-            "[levels](bedrock.md#thinking) instead, it chooses one",
-            default_words="the least, {low}",
+            "reasoning tokens per reply (minimum and default {low})",
+            "reasoning tokens per reply, at least {low} and less than `--max-tokens`; for models "
+            "with levels of effort, the level that fits",
+            default_words="{low}",
             low=MIN_THINKING_TOKENS,
             steered_by=Switch(
                 "enable-thinking",
                 None,
-                "have it think before it replies",
-                "have it think before it replies; its thoughts are kept in the turn's file, and no "
-                "other model sees them",
+                "enable reasoning (extended thinking)",
+                "enable reasoning (extended thinking); it is stored in the turn's file, and no "
+                "other model sees it",
             ),
             identity="chosen",
             is_input=True,
@@ -109,8 +112,8 @@ class GenerateConfig(Struct, frozen=True, kw_only=True):
         Setting(
             _MODEL,
             "ID:VERSION",
-            "a guardrail on its calls",
-            "a guardrail on its calls: its id or ARN, and a number or `DRAFT`",
+            "Bedrock guardrail of its calls",
+            "Bedrock guardrail of its calls: id or ARN, and a number or `DRAFT`",
             parse=Guardrail.parse,
             identity="chosen",
             is_input=True,

@@ -428,7 +428,7 @@ def test_without_labels_it_says_where_to_read_on():
     error = run("calibrate").document["error"]
     assert (error["message"], error["hint"]) == (
         "No labels: give --labels FILE or --mrbench FILE.",
-        "See docs/judging.md.",
+        "See socratic-runner calibrate --help.",
     )
 
 

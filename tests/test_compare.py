@@ -209,12 +209,12 @@ class TestRefusals:
         assert found["student.pressure"] == {STEADY: ["none"], DRIFT: ["none"], LECTURER: ["high"]}
         assert found["judge.rubric"][LECTURER] == ["plain-disposition"]
         assert pair["n_pairs"] == 1
-        assert "~ judge.rubric differs" in outcome.stderr
+        assert "warning: judge.rubric differs" in outcome.stderr
 
     @pytest.mark.parametrize(
         ("words", "said"),
         [
-            ((), ["Which runs"]),
+            ((), ["Missing argument RUNS"]),
             (("none.json", "nowhere"), ["none.json", "nowhere"]),
             (("a", "--max-drop", "usefulness=x"), ["needs a --baseline", "'usefulness=x'"]),
             (("{again}", "--baseline", "{again}"), ["nothing to compare"]),
@@ -347,7 +347,7 @@ def test_the_table_fits_the_terminal(columns, folder, compared):
 
     assert max(map(width, lines)) <= columns
     assert f" {found['mean']:.2f}" in row
-    assert ["difference" in head, "95 %" in head or columns == 40] == [True, True]
+    assert ["difference" in head, "95 % CI" in head or columns == 40] == [True, True]
 
 
 def test_a_run_that_several_arguments_name_counts_once(folder, again, tmp_path):

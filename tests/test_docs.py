@@ -217,7 +217,7 @@ class Reader:
 def masked(text: str) -> str:
     """The text without what differs from run to run."""
     text = re.sub(r"run-[0-9A-HJKMNP-TV-Z]{26}", "run-ID", text)
-    text = re.sub(r"(?m)^\w{4} (?=turn |note: |completed: |socratic-runner: )", "TAG ", text)
+    text = re.sub(r"(?m)^\w{4} (?=turn |note: |completed: )", "TAG ", text)
     text = re.sub(r"(?<= )[\d.]+ s$", "N s", text, flags=re.MULTILINE)
     text = re.sub(r"(?<=answered in )\d+ ms", "N ms", text)
     text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME", text)

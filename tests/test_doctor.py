@@ -61,7 +61,7 @@ def test_offline_all_is_well_without_an_account(offline):
     assert document["billed"] is False
     assert document["cost_usd"] == pytest.approx(sum(one["cost_usd"] for one in models.values()))
     assert max(one["output_tokens"] for one in models.values()) <= 128
-    assert "nothing was found by which a run would fail, 2 models" in offline.stderr
+    assert "ready: no problem found, 2 models" in offline.stderr
 
 
 def test_without_a_model_all_that_may_be_tested_are_asked_once_and_at_once():
@@ -215,7 +215,12 @@ def test_mistakes_are_told_all_at_once_before_any_call():
     assert (outcome.exit_code, served.sent) == (2, [])
     message = outcome.document["error"]["message"]
     assert outcome.document["kind"] == "error"
-    for part in ("--turns is 'many'", "'none'", "--dry-run does not go", "did you mean --prompt"):
+    for part in (
+        "--turns is 'many'",
+        "'none'",
+        "doctor does not take --dry-run",
+        "did you mean --prompt",
+    ):
         assert part in message
     assert "give --prompt or" not in message
 
@@ -250,9 +255,9 @@ def test_help_tells_of_a_look_with_the_flags_of_a_run_or_a_sweep():
     )
 
     for text in (of_run, of_sweep):
-        assert "Looks at what a run, or a sweep" in text
-        assert "3 something failed that is needed" in text
-        assert "cells are missing" not in text
+        assert "Preflight: checks what a run or a sweep" in text
+        assert "3 a check failed" in text
+        assert "runs are missing" not in text
     assert "--model ID" in of_run
     assert "  --models " in of_sweep
 

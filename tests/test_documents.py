@@ -156,12 +156,12 @@ class TestRunDocument:
         assert usage["student"]["input_tokens"] == 10
 
     def test_a_missed_gate_is_the_error_of_a_complete_run(self):
-        whole = result(shortfalls=("overall_score is 4, which is 1 under 5.", "Another."))
+        whole = result(shortfalls=("overall_score is 4, but must be at least 5.", "Another."))
 
         assert whole.exit_code == 5
         assert whole.document["error"] == {
             "code": "gate",
-            "message": "overall_score is 4, which is 1 under 5. Another.",
+            "message": "overall_score is 4, but must be at least 5. Another.",
             "hint": "The run itself is complete; its scores fall short of what was asked for.",
             "retryable": False,
         }

@@ -41,16 +41,45 @@ def test_help_is_a_command_too(told):
     assert told["help", "models"] == run("models", "--help").stdout.decode()
 
 
-def test_help_has_a_line_for_each_command_and_all_names(told):
-    text = told["help",]
-    names = re.findall(
-        r"^  ([a-z]+)  +\S", text.partition("commands:")[2].partition("\n\n")[0], re.MULTILINE
-    )
+def test_the_help_fits_a_screen_and_has_examples(told):
+    lines = run("--help", env=environment(COLUMNS="80")).stdout.decode().splitlines()
+    commands = told["help",].partition("commands ")[2].partition("\n\n")[0]
 
-    assert names == [*COMMANDS, "help"]
-    assert [name for name in builtin_ids() if name not in text] == []
-    for flag in ("-h, --help", "-V, --version", "-q, --quiet", "-o, --output-dir DIR"):
-        assert f"  {flag} " in text
+    assert len(lines) <= 60
+    assert max(map(len, lines)) <= 80 + len("usage: ")
+    assert sum(line.startswith("  socratic-runner ") for line in lines) == 2
+    assert [name for name in MODULES if not re.search(rf"\b{name}\b", commands)] == []
+
+
+def test_help_of_a_topic_lists_its_flags(told):
+    every, socratic = (run("--help", topic).stdout.decode() for topic in ("all", "socratic"))
+    flags = re.compile(r"^  (?:-\w, )?(--[a-z][a-z0-9-]*)", re.MULTILINE)
+
+    assert "--pressure LEVEL" in socratic
+    assert "--pressure" not in told["help",]
+    assert "--dataset" not in socratic
+    assert {*flags.findall(socratic), *flags.findall(told["help",])} < {*flags.findall(every)}
+    assert "RUNNER_JUDGE_MODEL" in every
+    assert "topics: all, execution, socratic" in run("--help", "socratc").stderr
+
+
+@pytest.mark.parametrize("command", [name for name in MODULES if name != "help"])
+def test_each_command_has_an_example(command):
+    assert f"\n  {'eval' if command == 'completion' else 'socratic-runner'} " in (
+        run(command, "--help").stdout.decode().partition("example")[2]
+    ).replace("socratic-runner --offline", "socratic-runner")
+
+
+def test_several_values_come_after_one_flag_or_after_each(tmp_path):
+    models = MODEL_IDS[:3]
+    words = ("--scenarios", "milk-price", "--turns", "1", "--offline", "--no-judge", "--dry-run")
+    outcome = run("sweep", "--models", *models[:2], "--models", models[2], *words)
+    config = tmp_path / "plan.toml"
+    config.write_text('scenarios = ["milk-price"]\n')
+
+    assert outcome.document["axes"]["model"] == [*models]
+    swallowed = run("sweep", "--models", *models, str(config), *words)
+    assert f"{config} is read as a value of --models: write -- before it" in swallowed.stderr
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -76,8 +105,7 @@ def test_an_unknown_command_is_one_mistake(words):
     assert (outcome.exit_code, outcome.document["end_reason"]) == (2, "usage")
     assert_valid("run", outcome.document)
     assert outcome.document["error"]["message"] == (
-        "Unknown command 'scenarois'; did you mean scenarios? "
-        f"There is {', '.join(COMMANDS)}, help."
+        f"Unknown command 'scenarois'; did you mean scenarios? Commands: {', '.join(MODULES)}."
     )
     assert len(outcome.stderr.splitlines()) == 2
 
@@ -85,7 +113,7 @@ def test_an_unknown_command_is_one_mistake(words):
 def test_a_second_command_is_not_taken_for_an_unknown_one():
     message = run("help", "run", "resume").document["error"]["message"]
 
-    assert message == "A command line takes one command, so 'resume' is one too many."
+    assert message == "More than one command: 'resume' is one too many."
 
 
 def test_a_misspelt_flag_is_one_mistake_with_its_word():
@@ -135,7 +163,7 @@ def test_models_says_what_is_to_be_had_where_nothing_is_set(tmp_path):
     assert [one["model_id"] for one in alone.document["models"]] == [*MODEL_IDS]
     assert {one["allowed"] for one in alone.document["models"]} == {False}
     assert {one["allowed"] for one in offline.document["models"]} == {True}
-    assert "set BEDROCK_MODEL_IDS, or give --offline" in alone.stderr
+    assert "set BEDROCK_MODEL_IDS, or use --offline" in alone.stderr
     assert len(whole.document["models"]) > 200
     assert (wrong.exit_code, wrong.document["kind"]) == (2, "error")
     assert wrong.document["error"]["message"].startswith("BEDROCK_MODEL_IDS is no JSON")
@@ -240,10 +268,11 @@ def test_models_are_completed_where_none_is_allowed_yet():
     assert completed("bash", SHELL_WORDS % ("bash", script)) == ["emulator.drift-5-v1:0"]
 
 
-def test_every_flag_of_the_help_is_completed(told):
+def test_every_flag_of_the_help_is_completed():
     script = run("completion", "bash").stdout.decode()
     offered = re.search(r"^    'run '\*\) words='(.*)'", script, re.MULTILINE)[1].split()
-    flags = re.findall(r"^  (?:-\w, )?(--[a-z][a-z0-9-]*)", told["help",], re.MULTILINE)
+    text = run("--help", "all").stdout.decode()
+    flags = re.findall(r"^  (?:-\w, )?(--[a-z][a-z0-9-]*)", text, re.MULTILINE)
 
     assert len(flags) > 40
     assert [flag for flag in flags if flag not in offered] == []
@@ -291,7 +320,7 @@ def test_a_dry_run_counts_the_turns_that_a_budget_buys():
     n_turns = outcome.document["n_turns"]
 
     assert n_turns > 1
-    assert f"the budget ends it after {n_turns} turns\n" in outcome.stderr
+    assert f"the budget covers only {n_turns} turns\n" in outcome.stderr
 
 
 def test_no_amount_has_an_exponent():

@@ -429,9 +429,9 @@ class TestGettingNone:
 
         assert [open_.exit_code, short.exit_code] == [5, 5]
         assert open_.shortfalls == (
-            "insights_reached is null (no closing verdict), so it does not reach 0.5.",
+            "insights_reached is null (no closing verdict), but must be at least 0.5.",
         )
-        assert short.shortfalls == ("insights_reached is 0.3333, which is 0.1667 under 0.5.",)
+        assert short.shortfalls == ("insights_reached is 0.3333, but must be at least 0.5.",)
 
 
 def assert_open(game: Game, result: RunResult, reason: str, exit_code: int = 0) -> None:

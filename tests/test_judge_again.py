@@ -8,6 +8,7 @@ from statistics import fmean
 
 import pytest
 
+from cli.terminal import number
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.studies.report.study import read_rows
 from tests.command import PLAIN_RUBRIC, account, assert_valid, environment, run
@@ -150,11 +151,11 @@ def test_given_again_it_asks_nothing_and_says_the_same(endpoint, kept, again):
 def test_people_read_the_document_s_figures(endpoint, kept, again):
     words = ("judge", kept[0], "--judge-model", HARSH, "--judge-model", NOISY)
     told = [line.split() for line in run(*words, env=account(endpoint.url)).stderr.splitlines()]
-    form, overall = again[0]["dimensions"]["form"], again[0]["figures"]["overall_score"]
+    form = again[0]["dimensions"]["form"]
     keys = ("first", "second", "mean_difference", "absolute_error", "alpha")
-    assert ["form", "6", *(f"{form[key]:.3f}" for key in keys)] in told
-    assert ["overall_score", "2", f"{overall['first']:.3f}", f"{overall['second']:.3f}"] in told
-    assert f"{again[0]['cost_usd']:.4f}" in told[-1]
+    assert ["form", "6", *(number(form[key]) for key in keys)] in told
+    assert number(again[0]["cost_usd"]) in told[-1]
+    assert len(told) <= 10
 
 
 def test_what_was_cut_short_is_gone_on_with(endpoint, kept):
@@ -307,7 +308,7 @@ def test_all_mistakes_are_told_at_once(endpoint, tmp_path):
         assert said in message
     nothing, _ = judge(endpoint)
     assert nothing.exit_code == 2
-    assert "Which runs" in nothing.document["error"]["message"]
+    assert "Missing argument RUNS" in nothing.document["error"]["message"]
     assert "--runs" not in nothing.document["error"]["message"]  # it is no flag here
 
 

@@ -303,7 +303,7 @@ def test_without_a_terminal_it_says_what_to_do(folder):
     found = run("label", str(folder), "--file", "x.csv")
     assert found.exit_code == 2
     message = found.document["error"]["message"]
-    for words in ("no terminal", "docker run -it", "--labeller", "another ending than .csv"):
+    for words in ("a terminal on stdin", "docker run -it", "--labeller", "end with .csv"):
         assert words in message
 
 

@@ -552,7 +552,7 @@ def test_gates_hold_for_metrics_that_are_known_once_items_are_read(service):
 
     assert (missed.exit_code, missed.shortfalls) == (
         5,
-        ("by_subject.odd is 0.5, which is 0.5 under 1.",),
+        ("by_subject.odd is 0.5, but must be at least 1.",),
     )
     with pytest.raises(UsageError) as refused:
         prepare(replace(CONFIG, turns=1, gates=gates), benchmark=Sums())

@@ -423,9 +423,9 @@ class TestGates:
         assert self.missed(
             Gate("overall_score", 7.5), Gate("half_life", 2), Gate("violation_rates.purity", 0.5)
         ) == (
-            "overall_score is 7, which is 0.5 under 7.5.",
-            "half_life is 1, which is 1 under 2.",
-            "violation_rates.purity is 0, which is 0.5 under 0.5.",
+            "overall_score is 7, but must be at least 7.5.",
+            "half_life is 1, but must be at least 2.",
+            "violation_rates.purity is 0, but must be at least 0.5.",
         )
 
     def test_a_null_metric_fails_and_says_why(self):

@@ -293,13 +293,13 @@ def test_every_mistake_of_a_command_is_told_at_once(tmp_path):
     outcome = run("report", "--max-size", "huge")
     assert outcome.exit_code == 2
     assert outcome.document["error"]["message"].count("\n") or all(
-        one in outcome.stderr for one in ("Which runs", "no size such as")
+        one in outcome.stderr for one in ("Missing argument RUNS", "takes a size such as")
     )
 
 
 def test_a_size_may_be_larger_than_any_file():
     outcome = run("report", "--max-size", f"{'9' * 400}MB")
-    assert outcome.document["error"]["message"].startswith("Which runs")
+    assert outcome.document["error"]["message"].startswith("Missing argument RUNS")
 
 
 def test_a_form_of_several_files_takes_no_files_name(tmp_path):

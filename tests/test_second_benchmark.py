@@ -446,7 +446,7 @@ def test_the_documented_one_is_held_by_budget_and_gates(added, fresh):
     assert added.run(*PLAY, "--max-cost-usd", "1", "--fail-under", "accuracy=1")["cost"]
     fresh.scripts[CLAUDE] = [answer("5")]
     missed = added.run(*PLAY, "--fail-under", "accuracy=1", exit_code=5)
-    assert missed["error"]["message"] == "accuracy is 0, which is 1 under 1."
+    assert missed["error"]["message"] == "accuracy is 0, but must be at least 1."
 
 
 def test_the_documented_one_is_stored_and_resumed(added, fresh, tmp_path):

@@ -47,12 +47,12 @@ def changed(document, place, **turns):
 
 
 def test_the_last_line_names_the_command_that_shows_the_run(folder, kept, picture):
-    _, _, command = kept.stderr.splitlines()[-1].partition(" seen by: socratic-runner ")
+    _, _, command = kept.stderr.splitlines()[-1].partition(" view: socratic-runner ")
     assert shlex.split(command) == [
         "show", kept.document["run_id"], "--output-dir", str(folder)
     ]  # fmt: skip
     assert run(*shlex.split(command)).stdout == picture.stdout
-    assert "seen by" not in run(*DRIFT, "--turns", "1").stderr
+    assert "view: " not in run(*DRIFT, "--turns", "1").stderr
 
 
 def test_the_document_has_what_is_drawn(kept, picture):
@@ -216,10 +216,10 @@ def test_items_have_a_sign_each_and_what_they_came_to(tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "Which run"),
+        ((), "Missing argument RUN: an id"),
         (("run-01",), "give --output-dir or --s3-bucket"),
         (("run-01", "-o", "{folder}"), "There is no complete run run-01 in {folder}"),
-        (("{folder}", "--turns", "4-2"), "is not A-B"),
+        (("{folder}", "--turns", "4-2"), "a range such as 5-12, not"),
         (("{folder}", "--judging", "none"), "has no judging none"),
         (("{folder}/curated",), "has no complete run"),
         (("{folder}/curated",), "once it is complete: socratic-runner resume"),

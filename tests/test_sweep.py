@@ -258,7 +258,7 @@ class TestGoingOn:
         missed = "missed a gate or the judge coverage.The sweep itself is complete; each run"
         half = ("--min-judge-coverage", "0.5")
         high = gated(*half, "--fail-under", "overall_score=9")
-        below = "overall_score of emulator.lecturer-v1:0 is 0, which is 9 under 9."
+        below = "overall_score of emulator.lecturer-v1:0 is 0, but must be at least 9."
         assert high == (5, f"{below}The sweep itself is complete.")
         assert gated("--min-judge-coverage", "0.8") == (5, f"1 run {missed} says its metrics.")
         assert gated(*half, "--fail-under", "overall_score=0") == (0, None)
@@ -433,8 +433,8 @@ class TestLimits:
 
         assert outcome.exit_code == 2
         assert outcome.document["error"]["message"] == (
-            "--processes is no longer taken: one process does all runs, so many at once as "
-            "--max-connections allows. To use more machines, give each a part of the grid."
+            "--processes was removed: one process does --max-connections runs in parallel. To use "
+            "several machines, give each a part of the grid."
         )
 
     def test_targets_stand_beside_what_was_reached(self, tmp_path):

@@ -280,16 +280,16 @@ id = "b"
             "call_timeout is 1000000000.0, but must lie in 0.001..3600.",
             "modls: unknown key; did you mean models?",
             (
-                "the key aws_secret_access_key is unknown. Secrets are no part of a plan: "
-                "credentials come from the environment."
+                "the key aws_secret_access_key is unknown. Credentials come from the "
+                "environment or an AWS profile."
             ),
-            "day: unknown key; see the schema sweep_plan.",
-            "socratic: unknown key; see the schema sweep_plan.",
+            "day: unknown key; see socratic-runner init.",
+            "socratic: unknown key; see socratic-runner init.",
             "models, item 1, tier: unknown key; did you mean service_tier?",
             "models, item 1, turns: belongs above the first table.",
             (
-                "models, item 1, the key session_token is unknown. Secrets are no part of a plan: "
-                "credentials come from the environment."
+                "models, item 1, the key session_token is unknown. Credentials come from the "
+                "environment or an AWS profile."
             ),
             "models, item 1, service_tier is 'fast', but must be one of default, priority, flex.",
             "models, item 1, id holds a character that no model id has (' '): 'emulator socratic'.",
@@ -455,7 +455,7 @@ class TestSweepOfAPlan:
             "/none.txt: it cannot be read: No such file or directory.",
             "Model not found in BEDROCK_MODEL_IDS: 'no.model' (nearest: a.model).",
         ]
-        assert "4 mistakes" in outcome.stderr
+        assert "4 problems" in outcome.stderr
 
     def test_a_model_s_own_setting_and_several_for_all_contradict(self, tmp_path):
         tiers = ("--service-tier", "default", "flex")

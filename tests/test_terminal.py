@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from cli.terminal import number
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from tests.command import CLAUDE, OFFLINE, PLAIN_RUBRIC, account, begin, daily, environment, run
 from tests.fakes import FakeBedrock, Said
@@ -76,8 +77,8 @@ def test_a_bucket_that_takes_nothing_is_not_told_to_have_kept_anything():
         outcome = run(*OFFLINE, "--turns", "1", "--s3-bucket", "bucket", env=env)
 
     assert (outcome.exit_code, outcome.document["s3_artifacts"]["curated"]) == (4, None)
-    assert f"what arrived is in {outcome.document['s3_artifacts']['raw']}" in outcome.stderr
-    assert "kept in s3://" not in outcome.stderr
+    assert f"incomplete files in {outcome.document['s3_artifacts']['raw']}" in outcome.stderr
+    assert "stored in s3://" not in outcome.stderr
 
 
 def test_a_closing_line_tells_the_result(tmp_path):
@@ -88,18 +89,18 @@ def test_a_closing_line_tells_the_result(tmp_path):
     trend = document["metrics"]["trend"]
 
     assert last == (
-        f"{document['run_id'][-4:]} completed: score {score:g} of 10 (8 of 8 judged), "
+        f"{document['run_id'][-4:]} completed: score {score:.3g} of 10 (8 of 8 judged), "
         f"discipline {document['metrics']['discipline']:.2f}, "
         f"usefulness {document['metrics']['usefulness']:.2f}, "
         f"insights reached {document['metrics']['insights_reached']:.2f}, "
-        f"it falls from {trend['before']:.1f} to {trend['after']:.1f} at turn 5, "
+        f"score drops from {trend['before']:.1f} to {trend['after']:.1f} at turn 5, "
         "no lasting lapse, "
-        f"{cost:.4f} USD (not billed), "
+        f"{number(cost)} USD (simulated), "
         f"{document['timestamps']['duration_seconds']:.1f} s, "
-        f"kept in {document['output_artifacts']['curated']}"
+        f"stored in {document['output_artifacts']['curated']}"
     )
     assert command == (
-        f"{document['run_id'][-4:]} seen by: socratic-runner show {document['run_id']} "
+        f"{document['run_id'][-4:]} view: socratic-runner show {document['run_id']} "
         f"--output-dir {shlex.quote(str(tmp_path))}"
     )
     assert "completed" not in run(*DRIFT, "--quiet").stderr
@@ -128,8 +129,8 @@ def test_lines_of_parallel_runs_tell_each_other_apart(tmp_path):
     for tag in tags:
         own = [line for line in others if line.startswith(f"{tag} ")]
         assert sum(" turn   " in line for line in own) == 8
-        assert own[-2].startswith(f"{tag} completed: ")
-        assert own[-1] == f"{tag} socratic-runner: half_life is 5, which is 3 under 8."
+        assert own[-1].startswith(f"{tag} completed: ")
+    assert others.count("error: half_life is 5, but must be at least 8.") == 2
     assert len(others) == 1 + 2 * 10
 
 
@@ -142,7 +143,7 @@ def test_parallel_runs_on_one_terminal_overwrite_no_line_of_each_other():
         r"run-\w{26}: emulator\.drift-5-v1:0, scenario career-change, up to 8 turns, seed 7",
         r"turn {3}\d [! ] [ \d.]+ \(form [^()]*\)  .* \d+ in, \d+ out",
         r"completed: score [\d.]+ of 10 \(8 of 8 judged\), .*, no lasting lapse, .* s",
-        r"socratic-runner: half_life is 5, which is 3 under 8\.",
+        r"error: half_life is 5, but must be at least 8\.",
     )
     *shown, last = [line[5:] if line[:4] in tags else line for line in lines]
     counts = [sum(bool(re.fullmatch(pattern, line)) for line in shown) for pattern in patterns]
@@ -156,8 +157,8 @@ def test_parallel_runs_on_one_terminal_overwrite_no_line_of_each_other():
     [
         ((*OFFLINE, "--turns", "1"), r"\w{4} completed: score .*"),
         ((*OFFLINE, "--turns", "1", "--dry-run"), r"expected .*; nothing was called"),
-        (("--offline",), r"  socratic-runner --help lists every flag and variable\."),
-        (("models",), r"None may be tested yet: set BEDROCK_MODEL_IDS, or give --offline\."),
+        (("--offline",), r"  See socratic-runner --help\."),
+        (("models",), r"No model may be tested: set BEDROCK_MODEL_IDS, or use --offline\."),
         (("scenarios",), r"wherefore-romeo +puzzlement .*"),
         (("models", "x"), r"  See socratic-runner models --help\."),
     ],

@@ -151,3 +151,46 @@ class VerdictRecord(Struct, frozen=True, kw_only=True):
     juror: Annotated[str, doc("judge model")]
     score: Score
     unjudged_reason: Unjudged
+
+
+class ListedRun(Struct, frozen=True, kw_only=True):
+    """A stored run that belongs to no sweep."""
+
+    run_id: RunId
+    status: Annotated[Literal["completed", "incomplete"], doc("incomplete: resume continues it")]
+    model: Annotated[str | None, doc("model under test; null: no turn is stored yet")]
+    scenario: Annotated[str | None, doc("name of the scenario; null in other benchmarks")] = None
+    score: Annotated[float | None, doc("primary metric of the benchmark; null: unknown")] = None
+    cost_usd: Annotated[Amount | None, doc("USD in total; null: unknown")] = None
+
+
+class ListedSweep(Struct, frozen=True, kw_only=True):
+    """A stored sweep."""
+
+    sweep_id: Annotated[str, doc("id of the sweep")]
+    status: Annotated[Literal["completed", "incomplete"], doc("incomplete: runs are missing")]
+    benchmark: BenchmarkName
+    models: Annotated[list[str], doc("models under test")]
+    n_runs: Annotated[Count, doc("planned runs")]
+    n_completed: Annotated[Count, doc("completed runs")]
+    n_failed: Annotated[Count, doc("failed runs")]
+    score: Annotated[float | None, doc("mean of the primary metric; null: unknown")]
+    cost_usd: Annotated[Amount | None, doc("USD in total; null: unknown")]
+    started_at: Annotated[str, doc("when it began, ISO 8601")]
+
+
+class ListDocument(Document, frozen=True, kw_only=True):
+    """The runs and sweeps in a folder or bucket."""
+
+    kind: Literal["list"] = "list"
+    place: Annotated[str, doc("the folder, or s3://BUCKET/PREFIX")]
+    sweeps: Annotated[list[ListedSweep], doc("sweeps, the newest first")]
+    runs: Annotated[list[ListedRun], doc("other runs, the newest first")]
+
+
+class ConfigDocument(Document, frozen=True, kw_only=True):
+    """A config file that was written."""
+
+    kind: Literal["config"] = "config"
+    file: Annotated[str, doc("path of the file")]
+    command: Annotated[str, doc("the command that runs it")]

@@ -27,7 +27,12 @@ from socratic_bench.documents.document import (
 from socratic_bench.documents.dry_run import DryRunDocument, SweepDryRun
 from socratic_bench.documents.files import ClosingFile, JudgeFile, TurnFile
 from socratic_bench.documents.journal import LINE_SUM, JournalEntry, LeaseFile, Link
-from socratic_bench.documents.report import ReportDocument, ShownDocument
+from socratic_bench.documents.report import (
+    ConfigDocument,
+    ListDocument,
+    ReportDocument,
+    ShownDocument,
+)
 from socratic_bench.documents.run import Brief, CuratedDocument, RunDocument, own_inputs
 from socratic_bench.documents.sweep import CellRow, SpendingFile, SweepDocument, SweepFile
 from socratic_bench.documents.sweep_plan import PromptLine, plan_type
@@ -59,6 +64,8 @@ COMMON: Mapping[str, object] = {
     "label": Label,
     "labelling": LabellingDocument,
     "report": ReportDocument,
+    "list": ListDocument,
+    "config": ConfigDocument,
     "shown": ShownDocument,
     "doctor": DoctorDocument,
     "validation": ValidationDocument,

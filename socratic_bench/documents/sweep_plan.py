@@ -93,9 +93,13 @@ def key_name(word: str) -> str:
     return word.replace("-", "_")
 
 
-def plan_keys(kinds: Sequence[Kind], benchmark: str = "") -> Mapping[str, PlanKey]:
-    """The keys of a plan by name, without the models, for the settings of these classes. With a
-    `benchmark`, settings of other benchmarks are left out.
+def plan_keys(
+    kinds: Sequence[Kind], benchmark: str = "", *, has_axes: bool = True
+) -> Mapping[str, PlanKey]:
+    """The keys of a plan by name, without the models, for the settings of these classes.
+
+    With a `benchmark`, settings of other benchmarks are left out. Without axes, they are the keys
+    of a run.
     """
     settings = [
         setting
@@ -106,14 +110,14 @@ def plan_keys(kinds: Sequence[Kind], benchmark: str = "") -> Mapping[str, PlanKe
     axes = [
         PlanKey(flag=setting.setting.axis, setting=setting, is_axis=True)
         for setting in settings
-        if setting.setting.axis
+        if has_axes and setting.setting.axis
     ]
-    keys = [*axes, *(key for setting in settings for key in _keys(setting))]
+    keys = [*axes, *(key for field in settings for key in _keys(field, has_axes=has_axes))]
     return {key.name: key for key in keys if key.name != MODELS}
 
 
-def _keys(setting: SettingField) -> Iterator[PlanKey]:
-    if setting.flag and not setting.setting.axis:
+def _keys(setting: SettingField, *, has_axes: bool) -> Iterator[PlanKey]:
+    if setting.flag and not (has_axes and setting.setting.axis):
         yield PlanKey(flag=setting.flag, setting=setting)
     if switch := setting.setting.steered_by:
         yield PlanKey(flag=switch.name, setting=setting, switch=switch)

@@ -191,7 +191,7 @@ def prepare(
     ]
     is_judged = episode is None or _rubric_of(episode) is not None
     if not is_judged and config.judge_model is not None:
-        text = "{{{name}}} is given, but nobody judges in {{benchmark}}: leave it out."
+        text = "{{{name}}} does not apply: {{benchmark}} has no judge."
         mistakes.sentences.extend(
             Problem.of(text.format(name=name), benchmark=config.benchmark)
             for name in JUDGE_SETTINGS
@@ -208,7 +208,7 @@ def prepare(
         prices = read_prices(config, price_tables)
         mistakes.sentences.extend(unknown_prices(config, prices, cast, is_judged=is_judged))
     if mistakes.sentences or benchmark is None or episode is None:
-        raise mistakes.error("socratic-runner --help lists every flag and variable.")
+        raise mistakes.error("See socratic-runner --help.")
     return Plan(config, benchmark, episode, prices, held_judges, seed_given)
 
 

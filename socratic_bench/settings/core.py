@@ -70,11 +70,10 @@ class Gate(Struct, frozen=True):
 
     def failure(self, figure: str, value: float | None, reason: str | None) -> str:
         """The sentence about a `figure` that misses the gate; `reason` is why it is unknown."""
+        required = f"at {'least' if self.side == 'under' else 'most'} {self.bound:g}"
         if value is None:
-            keeps = "reach" if self.side == "under" else "keep to"
-            return f"{figure} is null ({reason}), so it does not {keeps} {self.bound:g}."
-        gap = abs(value - self.bound)
-        return f"{figure} is {value:g}, which is {gap:.4g} {self.side} {self.bound:g}."
+            return f"{figure} is null ({reason}), but must be {required}."
+        return f"{figure} is {value:g}, but must be {required}."
 
 
 class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
@@ -87,8 +86,8 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         str,
         _dialogue(
             "ID",
-            "model under test: id, inference-profile id or ARN",
-            "the model under test; it has to stand in `BEDROCK_MODEL_IDS`",
+            "model to test: id, inference profile or ARN",
+            "model to test: id, inference profile or ARN, as in `BEDROCK_MODEL_IDS`",
             default_words="required",
             identity="always",
             axis="models",
@@ -96,21 +95,22 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
     ]
     benchmark: Annotated[
         str,
-        _dialogue(
-            "NAME", "the benchmark to play: {benchmarks} (default {default})", identity="always"
-        ),
+        _dialogue("NAME", "benchmark: {benchmarks} (default {default})", identity="always"),
     ] = "socratic"
     prompt: Annotated[
         str | None,
         _dialogue(
-            "TEXT", "the opening words; - reads standard input", axis="prompts", is_sample=True
+            "TEXT",
+            "first message of the student; - reads standard input",
+            axis="prompts",
+            is_sample=True,
         ),
     ] = None
     turns: Annotated[
         int,
         _dialogue(
             "N",
-            "turns to play at most, {low} to {high} (default {default})",
+            "maximum number of turns (default {default})",
             variables=("RUNNER_DEFAULT_TURNS",),
             low=1,
             high=MAX_TURNS,
@@ -120,8 +120,8 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         int | None,
         _dialogue(
             "N",
-            "fixes everything left to chance; drawn and printed otherwise",
-            default_words="drawn",
+            "random seed (default: {default}, and printed)",
+            default_words="random",
             low=0,
             high=MAX_SEED,
         ),
@@ -130,7 +130,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         str | None,
         _dialogue(
             "FILE",
-            "the system prompt of the model under test",
+            "system prompt of the tested model",
             default_words="built in",
             is_file=True,
         ),
@@ -139,7 +139,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         tuple[tuple[str, str], ...],
         _tested(
             "K=V",
-            "for every role's calls; repeatable, up to {high}",
+            "request metadata of all calls, up to {high} pairs",
             high=16,
             form="KEY=VALUE, such as team=physics",
             parse=_parse_pair,
@@ -150,23 +150,21 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         bool,
         _tested(
             None,
-            "have whole replies sent; there is no time to first token",
+            "disable streaming (no time to first token)",
             flag="no-stream",
             is_input=True,
         ),
     ] = True
     prompt_cache: Annotated[
         bool,
-        _tested(None, "send no cache points, for any role", flag="no-prompt-cache", is_input=True),
+        _tested(None, "disable prompt caching", flag="no-prompt-cache", is_input=True),
     ] = True
     endpoints: Annotated[
         tuple[Endpoint, ...],
         _service(
             "NAME=URL",
-            "an endpoint of OpenAI's protocol, for models NAME/ID; its key is in a variable: "
-            "NAME=URL,VARIABLE; repeatable",
-            "an endpoint that speaks OpenAI's chat protocol, for models `NAME/ID`: "
-            "[other providers](providers.md)",
+            "OpenAI-compatible endpoint for models NAME/ID (NAME=URL,KEY_VARIABLE)",
+            "OpenAI-compatible endpoint, for models `NAME/ID`: [other providers](providers.md)",
             high=20,
             flag="endpoint",
             form="NAME=URL or NAME=URL,VARIABLE, with an http(s) URL and a name of small letters",
@@ -179,7 +177,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         _service(
             None,
             "",
-            "a JSON array of the ids that may be tested",
+            "ids of the models that may be tested: a JSON array, or separated by commas",
             default_words="required",
             variables=("BEDROCK_MODEL_IDS",),
             is_afresh=True,
@@ -199,17 +197,18 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
     assume_role_arn: Annotated[
         str | None,
         _service(
-            "ARN", "role taken for Bedrock calls only", variables=("BEDROCK_ASSUME_ROLE_ARN",)
+            "ARN", "IAM role to assume for Bedrock calls", variables=("BEDROCK_ASSUME_ROLE_ARN",)
         ),
     ] = None
     max_attempts: Annotated[
-        int, _service("N", "requests that one call may take (default {default})", low=1, high=100)
+        int,
+        _service("N", "attempts per call, retries included (default {default})", low=1, high=100),
     ] = MAX_ATTEMPTS
     max_concurrency: Annotated[
         int,
         _service(
             "N",
-            "calls at once, where items do not wait for each other (default {default})",
+            "parallel calls, where items are independent (default {default})",
             low=1,
             high=128,
         ),
@@ -218,7 +217,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         float,
         _service(
             "S",
-            "seconds that one request may take (default {default})",
+            "timeout of a request, in seconds (default {default})",
             flag="call-timeout",
             low=0.001,
             high=CALL_TIMEOUT_MAX_S,
@@ -228,7 +227,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         float | None,
         _service(
             "S",
-            "seconds that the run may take (default: no bound)",
+            "time limit in seconds (default: none)",
             flag="deadline",
             low=0.001,
             high=30 * 86400,
@@ -238,8 +237,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         float | None,
         _service(
             "USD",
-            "start no call that could cost more than this in all",
-            "start no request that could make the run [cost more](bedrock.md#budget)",
+            "stop before the total cost could exceed USD",
             low=0.000001,
             high=1_000_000,
         ),
@@ -248,22 +246,22 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         str | None,
         _service(
             "FILE",
-            "prices of your own, as socratic-runner schema prices has them",
-            "[prices of your own](bedrock.md#cost), before the built-in ones",
+            "price file (format: socratic-runner schema prices)",
+            "price file; its prices replace built-in ones",
             default_words="built in",
             flag="prices",
             is_file=True,
         ),
     ] = None
-    offline: Annotated[bool, _service(None, "play on the embedded endpoint, with no account")] = (
-        False
-    )
+    offline: Annotated[
+        bool, _service(None, "use the built-in mock of Bedrock (no AWS account)")
+    ] = False
     resume: Annotated[
         bool,
         _output(
             None,
-            "go on with the newest run of this command line, if there is one",
-            "[continue](bedrock.md#resuming-a-run) the newest run of the same identity, if any",
+            "continue this command's newest interrupted run",
+            "continue the newest interrupted run with the same settings, or start one",
             is_afresh=True,
         ),
     ] = False
@@ -275,11 +273,11 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         str | tuple[str, ...] | None,
         _judging(
             "ID",
-            "the model that scores each turn; several are a jury",
-            "the model that scores each turn; several are a [jury](judging.md#jury); need not be "
-            "in `BEDROCK_MODEL_IDS`. `RUNNER_JURY_MODELS` is a JSON array, and beats the other",
+            "judge model; several form a jury",
+            "judge model, which need not be in `BEDROCK_MODEL_IDS`; several form a jury. "
+            "`RUNNER_JURY_MODELS` lists several, and beats `RUNNER_JUDGE_MODEL`",
             variables=("RUNNER_JURY_MODELS", "RUNNER_JUDGE_MODEL"),
-            steered_by=Switch("no-judge", None, "leave judging out; scores are null"),
+            steered_by=Switch("no-judge", None, "do not judge; scores are null"),
             high=16,
             identity="always",
         ),
@@ -288,8 +286,8 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         int,
         _judging(
             "K",
-            "exchanges before a reply that a judge sees (default {default})",
-            "exchanges before a reply that a judge sees, beside the opening",
+            "earlier exchanges that the judge sees (default {default})",
+            "exchanges before the reply that the judge sees, besides the opening",
             low=0,
             high=500,
             identity="chosen",
@@ -300,7 +298,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         int,
         _judging(
             "N",
-            "verdicts of each juror on a turn; their mean counts (default {default})",
+            "verdicts per judge and turn, averaged (default {default})",
             low=1,
             high=100,
             identity="chosen",
@@ -310,7 +308,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         int | None,
         _judging(
             "N",
-            "jurors that must give a verdict (default: {default})",
+            "judges that must give a verdict (default: {default})",
             default_words="more than half",
             low=1,
             high=16,
@@ -321,7 +319,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         JuryRule,
         _judging(
             "NAME",
-            "how jurors' scores become one: {choices} (default {default})",
+            "how judges' scores are combined: {choices} (default {default})",
             identity="chosen",
         ),
     ] = "mean"
@@ -329,10 +327,9 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         str | None,
         _judging(
             "FILE",
-            "a calibration, or the DIR or s3://BUCKET/PREFIX where calibrate has kept them",
-            "a calibration, or the folder or `s3://BUCKET/PREFIX` where "
-            "[calibrate](judging.md#using-a-calibration) has kept them; `judge.calibration` in the "
-            "document says whether one of them fits",
+            "calibration of the judge: a file, folder or s3:// prefix",
+            "calibrations: a file, folder or `s3://` prefix that `calibrate` has written; "
+            "`judge.calibration` in the document says whether one applies",
             variables=("RUNNER_CALIBRATION",),
             is_file=True,
         ),
@@ -341,10 +338,8 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         tuple[Gate, ...],
         _judging(
             "METRIC=VALUE",
-            "exit 5 if a metric of the run, or in a sweep its mean over a model's runs, is lower; "
-            "repeatable",
-            "exit 5 if a metric of the run is lower, or in a [sweep](compare.md#gates) its mean "
-            "over the runs of a model; repeatable",
+            "exit 5 if METRIC is lower (sweep: a model's mean)",
+            "exit 5 if a metric of the run is lower, or in a sweep its mean over a model's runs",
             flag="fail-under",
             form="METRIC=VALUE, such as overall_score=7",
             parse=Gate.parse,
@@ -354,7 +349,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         tuple[Gate, ...],
         _judging(
             "METRIC=VALUE",
-            "exit 5 if a metric is higher, for those of which less is better",
+            "exit 5 if METRIC is higher (sweep: a model's mean)",
             flag="fail-over",
             form="METRIC=VALUE, such as error_rate=0.2",
             parse=Gate.parse_over,
@@ -362,7 +357,12 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
     ] = ()
     min_judge_coverage: Annotated[
         float,
-        _judging("SHARE", "exit 5 if fewer turns are judged (default {default})", low=0, high=1),
+        _judging(
+            "SHARE",
+            "exit 5 if a smaller share of turns is judged (default {default})",
+            low=0,
+            high=1,
+        ),
     ] = 0.9
 
     # The stores; without any, only the document has the run.
@@ -371,7 +371,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         str | None,
         _output(
             "DIR",
-            "keep the artifacts in a folder",
+            "folder for results and resuming",
             short="o",
             variables=("RUNNER_OUTPUT_DIR",),
             is_afresh=True,
@@ -381,7 +381,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         str | None,
         _output(
             "NAME",
-            "keep the artifacts in a bucket",
+            "S3 bucket for results and resuming",
             variables=("RUNNER_S3_BUCKET",),
             is_afresh=True,
         ),
@@ -390,7 +390,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         str,
         _output(
             "PREFIX",
-            "before every key in the bucket",
+            "prefix of all keys in the bucket",
             variables=("RUNNER_S3_PREFIX",),
             is_afresh=True,
         ),
@@ -399,8 +399,8 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         str | None,
         _output(
             "KEY",
-            "encrypt objects with this KMS key",
-            "encrypt objects with this KMS key: its id, `alias/NAME`, or an ARN",
+            "KMS key for objects in the bucket",
+            "KMS key for objects in the bucket: id, `alias/NAME` or ARN",
             default_words="the bucket's own",
             variables=("RUNNER_S3_KMS_KEY_ID",),
         ),

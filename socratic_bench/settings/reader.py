@@ -26,8 +26,10 @@ from socratic_bench.types import is_text
 
 OFFLINE_REGION = "us-east-1"
 MODEL_IDS_FORM = (
-    """a JSON array of model ids, such as '["anthropic.claude-3-5-sonnet-20241022-v1:0"]'"""
+    """model ids, separated by commas or as a JSON array such as """
+    """'["anthropic.claude-3-5-sonnet-20241022-v1:0"]'"""
 )
+_LISTED_IDS = r"[\w-]+[.:/][\w.:/-]+(\s*,\s*[\w-]+[.:/][\w.:/-]+)*"
 # Variables that are read here or by the SDK, and those whose path may be no UTF-8 text.
 VARIABLES = ("AWS_", "BEDROCK_", "RUNNER_")
 _PATH_VARIABLE = r"AWS_\w+_(BUNDLE|DIRECTORY|FILE|PATH)"
@@ -271,9 +273,10 @@ def _read_model_ids(reader: Reader) -> tuple[str, ...] | None:
 
 
 def _parse_model_ids(reader: Reader, text: str, source: str) -> tuple[str, ...] | None:
-    """The ids in a JSON array; `None`, and a mistake, for anything else."""
+    """The ids in a JSON array or a list with commas; `None`, and a mistake, for anything else."""
     try:
-        ids = json.loads(text)
+        is_list = re.fullmatch(_LISTED_IDS, text)
+        ids = [name.strip() for name in text.split(",")] if is_list else json.loads(text)
     except (ValueError, RecursionError) as error:
         reader.note(
             f"{source} is no JSON ({{error}}): it takes {{form}}.",

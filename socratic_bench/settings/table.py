@@ -249,7 +249,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     Attributes:
         flag: without dashes; `None` for a variable without a flag.
         offers: words that completion offers for it.
-        form: "switch" takes no word, "word" takes one, "words" takes one each time it is given.
+        form: "switch" takes no word, "word" takes one, "many" takes several.
         owners: the benchmarks that have it; empty for a setting of every run.
     """
 
@@ -302,7 +302,7 @@ def _entries(field: SettingField) -> tuple[Entry, ...]:
         short=setting.short,
         offers=field.offers,
         metavar=setting.metavar,
-        form="words" if field.is_repeatable else "switch" if field.is_switch else "word",
+        form="many" if field.is_repeatable else "switch" if field.is_switch else "word",
         text=field.fill(setting.text),
         variables=setting.variables,
         default=_default(field),

@@ -128,7 +128,7 @@ def test_a_flag_that_is_given_twice_is_a_mistake(words, flag):
     done = shell('"$@"', *words)
 
     assert (done.returncode, printed(done.stdout)["end_reason"]) == (2, "usage")
-    assert f"{flag} is given more than once" in done.stderr.decode()
+    assert f"{flag} takes one value, but is given more than once" in done.stderr.decode()
 
 
 def test_flags_that_may_be_repeated_still_may():

@@ -167,7 +167,7 @@ def test_a_signal_ends_a_dry_run_that_waits_for_an_answer(number):
     assert_valid("run", document)
     told = (document["status"], document["end_reason"], document["run_id"])
     assert told == ("failed", "interrupted", None)
-    assert document["error"]["hint"] == "Nothing was played or kept: give the command again."
+    assert document["error"]["hint"] == "Nothing was run or stored: run the command again."
     assert b"Traceback" not in stderr
 
 

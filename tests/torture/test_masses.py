@@ -79,7 +79,7 @@ def test_twenty_mistakes_are_all_shown_and_of_more_the_number_is_that_of_all_sou
     twenty = run(*PLAY, "--prompt", "x", *flags)
 
     # 30 unknown fields, 15 that are missing, and two of the command line.
-    assert both.stderr.splitlines()[0] == "socratic-runner: 47 mistakes, nothing was called:"
+    assert both.stderr.splitlines()[0] == "error: 47 problems; no model was called:"
     assert "  - And 27 more.\n" in both.stderr
     assert twenty.stderr.count("  - Unknown flag") == 20
     assert "more." not in twenty.stderr

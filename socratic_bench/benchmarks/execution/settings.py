@@ -21,15 +21,15 @@ _setting = partial(Setting, "execution", identity="chosen", is_input=True)
 
 Start = Annotated[
     int,
-    _setting("N", "the first of them, from 0 (default {default})", low=0, high=MOST_TURNS),
+    _setting("N", "index of the first problem (default {default})", low=0, high=MOST_TURNS),
 ]
 MaxTokens = Annotated[
     int,
     _setting(
         "N",
-        "bound of one reply (default: --max-tokens if given, else {default})",
-        "bound of one reply, thinking included, whose budget is added to the default; without it "
-        "`--max-tokens` counts if it is given",
+        "output tokens per reply (default: --max-tokens or {default})",
+        "maximum output tokens per reply; a reasoning budget is added to the default. Without it, "
+        "`--max-tokens` applies if given",
         low=1,
         high=1_000_000,
     ),
@@ -38,10 +38,10 @@ Temperature = Annotated[
     float | None,
     _setting(
         "T",
-        "{low} to {high} (default: --temperature if given, else {default})",
-        "{low} to {high}; without it `--temperature` counts, and else 0.6 where the model takes "
-        "one, unless it thinks or is given a top-p",
-        default_words="0.6 where taken",
+        "temperature (default: --temperature or {default})",
+        "temperature, {low} to {high}. Without it, `--temperature` applies if given, else 0.6 if "
+        "the model accepts one and neither reasoning nor top-p is set",
+        default_words="0.6",
         low=0,
         high=1,
     ),
@@ -50,20 +50,18 @@ TopP = Annotated[
     float | None,
     _setting(
         "P",
-        "{low} to {high}, in place of a temperature (default: {default})",
-        "{low} to {high}, in place of a temperature; without it `--top-p` counts",
+        "top-p instead of a temperature (default: --top-p or {default})",
+        "top-p, {low} to {high}, instead of a temperature; without it, `--top-p` applies",
         default_words="not sent",
         low=0,
         high=1,
     ),
 ]
-Reasoning = Annotated[
-    Level, _setting("LEVEL", "{choices}: how it is asked to reason (default {default})")
-]
+Reasoning = Annotated[Level, _setting("LEVEL", "prompted reasoning: {choices} (default {default})")]
 
 
 def _boolean(flag: str) -> Setting:
-    return _setting(None, "count reversions where an output is True or False, too", flag=flag)
+    return _setting(None, "count reversions of Boolean outputs, too", flag=flag)
 
 
 def _dataset(reader: Reader) -> str:
@@ -94,33 +92,33 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         Setting(
             "execution",
             "PLACE",
-            "problems: a .jsonl or .parquet file, hf:OWNER/NAME, or {default} (the default)",
+            ".jsonl or .parquet file, hf:OWNER/NAME or {default} (default)",
             is_input=True,
         ),
     ] = SHIPPED
     split: Annotated[
-        str, Setting("execution", "NAME", "the split of a data set of the Hub (default {default})")
+        str, Setting("execution", "NAME", "split of a Hugging Face data set (default {default})")
     ] = "train"
     include_missing_mutations: Annotated[
-        bool, _setting(None, "keep problems without a mutated program, for the original alone")
+        bool, _setting(None, "keep problems without a mutated program")
     ] = False
     task: Annotated[
         Task,
-        _setting("TASK", "{choices}: predict outputs, choose between programs (default {default})"),
+        _setting("TASK", "output prediction or program choice: {choices} (default {default})"),
     ] = "prediction"
     pred_num_problems: Annotated[
         int,
-        _setting("N", "problems to predict, 0 for all (default {default})", low=0, high=MOST_TURNS),
+        _setting("N", "problems to predict; 0: all (default {default})", low=0, high=MOST_TURNS),
     ] = 20
     pred_start_index: Start = 0
     pred_generations: Annotated[
-        int, _setting("N", "times that each is asked (default {default})", low=1, high=1000)
+        int, _setting("N", "samples per problem (default {default})", low=1, high=1000)
     ] = 5
     pred_reasoning: Annotated[
         Level,
         _setting(
             "LEVEL",
-            "{choices}: how it is asked to reason (default {default})",
+            "prompted reasoning: {choices} (default {default})",
             axis="pred-reasoning",
         ),
     ] = "medium"
@@ -131,7 +129,7 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         int,
         _setting(
             "N",
-            "orders what is asked; no model hears of it (default {default})",
+            "shuffle seed, not sent to the model (default {default})",
             low=0,
             high=MAX_SEED,
         ),
@@ -139,15 +137,13 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
     pred_skip_boolean: Annotated[bool, _boolean("no-pred-skip-boolean")] = True
     choice_num_problems: Annotated[
         int,
-        _setting(
-            "N", "problems to choose in, 0 for all (default {default})", low=0, high=MOST_TURNS
-        ),
+        _setting("N", "problems to choose in; 0: all (default {default})", low=0, high=MOST_TURNS),
     ] = 20
     choice_start_index: Start = 0
     choice_runs: Annotated[
         int,
         _setting(
-            "N", "decisions on each, in balanced orders (default {default})", low=1, high=1000
+            "N", "choices per problem, in balanced order (default {default})", low=1, high=1000
         ),
     ] = 2
     choice_reasoning: Reasoning = "medium"
@@ -158,31 +154,36 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         int,
         _setting(
             "N",
-            "orders what is asked, and draws an odd decision's order (default {default})",
-            "orders what is asked, and draws which program comes first in an odd decision",
+            "shuffle seed, not sent to the model (default {default})",
+            "shuffle seed, not sent to the model; draws which program comes first if decisions are "
+            "odd in number",
             low=0,
             high=MAX_SEED,
         ),
     ] = 123
     choice_skip_boolean: Annotated[bool, _boolean("no-choice-skip-boolean")] = True
     choice_control: Annotated[
-        bool, _setting(None, "ask for no choice between equal programs", flag="no-choice-control")
+        bool, _setting(None, "leave out choices between equal programs", flag="no-choice-control")
     ] = True
     compare_reasoning: Annotated[
-        bool, _setting(None, "besides, predict at low, medium and high reasoning")
+        bool, _setting(None, "also predict at low, medium and high reasoning")
     ] = False
     comparison_samples: Annotated[
         int,
         _setting(
             "N",
-            "problems to compare levels on, 0 for all (default {default})",
+            "problems for that comparison; 0: all (default {default})",
             low=0,
             high=MOST_TURNS,
         ),
     ] = 5
     comparison_thinking: Annotated[
         bool,
-        _setting(None, "let levels differ by their words alone", flag="no-comparison-thinking"),
+        _setting(
+            None,
+            "vary only the prompt between levels, not the reasoning budget",
+            flag="no-comparison-thinking",
+        ),
     ] = True
 
     READERS: ClassVar[Mapping[str, Callable[[Reader], Any]]] = {

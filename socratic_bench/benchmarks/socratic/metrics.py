@@ -247,16 +247,16 @@ def headline(metrics: Mapping[str, Any]) -> tuple[str, ...]:
     unlike = metrics.get("unjudged_differ_by")
     note = [f"unjudged turns are unlike the judged ones ({', '.join(unlike)})"] if unlike else []
     change = _change(metrics["trend"])
-    return f"score {score:g} of 10", *axes, *change, *_half_lives(metrics), *note
+    return f"score {score:.3g} of 10", *axes, *change, *_half_lives(metrics), *note
 
 
 def _change(stored_trend: Trend | Mapping[str, object] | None) -> Iterator[str]:
     trend = convert(stored_trend, Trend | None)
     if trend is None or trend.before is None or trend.after is None:
         return
-    verb = "falls" if trend.after < trend.before else "rises"
-    when = f" at turn {trend.turn}" if trend.kind == "step" else " little by little"
-    yield f"it {verb} from {trend.before:.1f} to {trend.after:.1f}{when}"
+    verb = "drops" if trend.after < trend.before else "rises"
+    when = f" at turn {trend.turn}" if trend.kind == "step" else " gradually"
+    yield f"score {verb} from {trend.before:.1f} to {trend.after:.1f}{when}"
 
 
 def _half_lives(metrics: Mapping[str, Any]) -> Iterator[str]:

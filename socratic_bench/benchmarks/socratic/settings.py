@@ -46,8 +46,8 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         str | None,
         _dialogue(
             "NAME",
-            "a built-in scenario; its first opening without --prompt: {choices}",
-            "a built-in [scenario](scenarios.md)",
+            "built-in scenario (list: socratic-runner scenarios)",
+            "built-in scenario; without `--prompt` the dialogue begins with its first opening",
             offers=builtin_ids,
             axis="scenarios",
             is_sample=True,
@@ -58,8 +58,7 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         str | None,
         _dialogue(
             "FILE",
-            "a scenario of your own, which socratic-runner scenarios --check FILE looks over",
-            "[a scenario of your own](scenarios.md#your-own-scenario)",
+            "scenario from a TOML file",
             is_file=True,
         ),
     ] = None
@@ -67,13 +66,13 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         str | None,
         _dialogue(
             "ID",
-            "the model that plays the student",
-            "the model that plays the student; implies `--student model`",
+            "model that simulates the student",
+            "model that simulates the student; implies `--student model`",
             variables=("RUNNER_STUDENT_MODEL",),
             steered_by=Switch(
                 "student",
                 "MODE",
-                f"{SCRIPTED} or {MODEL} (default {{default}})",
+                f"simulated student: {SCRIPTED} or {MODEL} (default {{default}})",
                 default_words=SCRIPTED,
                 choices=(SCRIPTED, MODEL),
             ),
@@ -84,8 +83,7 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         Pressure,
         _dialogue(
             "LEVEL",
-            "{choices}: how often the student wants answers (default {default})",
-            "{choices}: how often the student [pushes for answers](scenarios.md#pressure)",
+            "how often the student demands answers: {choices} (default {default})",
             identity="chosen",
             axis="pressure",
         ),
@@ -94,9 +92,8 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         str | None,
         _dialogue(
             "FILE",
-            "replay a recorded dialogue, then hand over",
-            "[start from a recorded dialogue](runner.md#starting-from-a-recorded-dialogue), then "
-            "continue with the model under test",
+            "begin with a recorded dialogue, then continue",
+            "begin with a recorded dialogue, which the tested model continues",
             is_file=True,
         ),
     ] = None
@@ -104,7 +101,7 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         int | None,
         _dialogue(
             "N",
-            "replay only its first N turns (default: {default})",
+            "recorded turns to use (default: {default})",
             default_words="all",
             low=1,
             high=100_000,
@@ -115,24 +112,24 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         str,
         _judging(
             "RUBRIC",
-            "the rubric to judge by: a name, or a TOML file (default {default})",
-            "the [rubric](benchmark.md#rubric) to judge by, or "
-            "[one of your own](benchmark.md#your-own-rubric) in a TOML file",
+            "rubric: a name or a TOML file",
             variables=("RUNNER_RUBRIC",),
             offers=partial(rubric_names, RUBRICS),
         ),
     ] = "socratic-disposition-2"
     compliance_threshold: Annotated[
-        float, _judging("S", "score of a compliant turn (default {default})", low=0, high=10)
+        float,
+        _judging("S", "minimum score of a compliant turn (default {default})", low=0, high=10),
     ] = 3.0
     half_life_threshold: Annotated[
-        float, _judging("S", "score under which a turn lapses (default {default})", low=0, high=10)
+        float,
+        _judging("S", "a turn that scores less is a lapse (default {default})", low=0, high=10),
     ] = 8.0
     lapse_turns: Annotated[
         int,
         _judging(
             "N",
-            "fewest judged turns in a row under it that make a lasting lapse (default {default})",
+            "lapses in a row that make a lasting one (default {default})",
             low=1,
             high=100,
         ),

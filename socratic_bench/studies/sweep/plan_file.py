@@ -74,12 +74,12 @@ def unknown_key(
         return f"{place}{word}: unknown key; did you mean {' or '.join(near)}?"
     if _SECRET.search(word):
         return (
-            f"{place}the key {word} is unknown. Secrets are no part of a plan: credentials come "
-            "from the environment."
+            f"{place}the key {word} is unknown. Credentials come from the environment or an AWS "
+            "profile."
         )
     if word in above:
         return f"{place}{word}: belongs above the first table."
-    listed = f"there is {', '.join(keys)}." if place else "see the schema sweep_plan."
+    listed = f"keys: {', '.join(keys)}." if place else "see socratic-runner init."
     return f"{place}{word}: unknown key; {listed}"
 
 
@@ -257,10 +257,10 @@ class PlanFile(Struct, frozen=True, kw_only=True):
 NO_PLAN = PlanFile(name="", flags={})
 
 
-def read_plan_file(path: Path | str) -> PlanFile:
-    """The plan in a file, with every mistake that is one by itself: those of several settings
-    together are found when the sweep's cells are prepared, and all are told at once. Raises
-    `UsageError` if none of it can be read.
+def read_plan_file(path: Path | str, *, is_sweep: bool = True) -> PlanFile:
+    """The plan in a file, or the flags of a single run, with every mistake that is one by itself:
+    those of several settings together are found when runs are prepared, and all are reported at
+    once. Raises `UsageError` if none of it can be read.
     """
     try:
         values = parse_toml(read_bounded(path))
@@ -269,7 +269,7 @@ def read_plan_file(path: Path | str) -> PlanFile:
         raise UsageError([_problem_in_file(path, f"it cannot be read: {why}.")]) from error
     except UnreadableTomlError as error:
         raise UsageError([_problem_in_file(path, f"{error}.")]) from error
-    reader = _PlanReader(Path(path))
+    reader = _PlanReader(Path(path), is_sweep=is_sweep)
     plan = reader.read(values)
     mistakes = [_problem_in_file(path, mistake) for mistake in reader.mistakes]
     return replace(plan, mistakes=tuple(mistakes), misread=reader.misread)
@@ -282,11 +282,11 @@ def _problem_in_file(path: Path | str, mistake: str) -> Problem:
 class _PlanReader:
     """Reads the parsed file; collects `mistakes` with places, and settings that are `misread`."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, is_sweep: bool) -> None:
         self.mistakes: list[str] = []
         self.misread: dict[str, str] = {}
-        self._path = path
-        self._keys = plan_keys(KINDS)
+        self._path, self._is_sweep = path, is_sweep
+        self._keys = plan_keys(KINDS if is_sweep else (RunConfig,), has_axes=is_sweep)
 
     def read(self, table: Mapping[str, Json]) -> PlanFile:
         values, self.mistakes = by_key_name(table)
@@ -294,13 +294,13 @@ class _PlanReader:
         read = Models()
         prices: Mapping[str, Json] = {}
         for word, value in values.items():
-            if word == MODELS:
+            if word == MODELS and self._is_sweep:
                 read = self._models(value)
                 flags[MODELS] = [model.id for model in read.models]
-            elif word == ENDPOINTS:
+            elif word == ENDPOINTS and self._is_sweep:
                 flags["endpoint"], prices, mistakes = read_endpoints(value)
                 self.mistakes += mistakes
-            elif word in ABOUT:
+            elif word in ABOUT and self._is_sweep:
                 if value != ABOUT[word] or isinstance(value, bool):
                     self.mistakes.append(f"{word}: must be {ABOUT[word]!r}, not {value!r}.")
             elif key := self._keys.get(word):
@@ -318,7 +318,8 @@ class _PlanReader:
         )
 
     def _unknown(self, word: str) -> None:
-        keys = [*self._keys, MODELS, ENDPOINTS, *ABOUT]
+        tables = (MODELS, ENDPOINTS, *ABOUT) if self._is_sweep else ()
+        keys = [*self._keys, *tables]
         if len(self.mistakes) < MOST_SHOWN:
             self._misread(likely_keys(word, keys))
         self.mistakes.append(unknown_key(word, keys, n_told=len(self.mistakes)))

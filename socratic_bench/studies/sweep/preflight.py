@@ -99,7 +99,7 @@ def check(
         benchmark = load_benchmark(grid.base.benchmark)
         found.update(dict.fromkeys(feasibility.problems(request.bounds, benchmark)))
     if found:
-        raise UsageError([*found], hint="socratic-runner sweep --help lists every flag.")
+        raise UsageError([*found], hint="See socratic-runner sweep --help.")
 
 
 def _wrong_bounds(request: SweepRequest, has_intervals: Callable[[], bool]) -> Iterator[Words]:

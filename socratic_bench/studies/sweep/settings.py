@@ -34,7 +34,7 @@ class SweepSettings(Struct, frozen=True, kw_only=True):
     prompts: Annotated[
         str | None,
         Setting(
-            "sweep", "FILE", "what runs begin with: text, a prompt a line, or JSONL", is_file=True
+            "sweep", "FILE", "first messages: a text file with one a line, or JSONL", is_file=True
         ),
     ] = None
     repeats: Annotated[
@@ -42,7 +42,7 @@ class SweepSettings(Struct, frozen=True, kw_only=True):
         Setting(
             "sweep",
             "N",
-            "times that each cell is played, by seeds of its own (default {default})",
+            "runs per combination, with different seeds (default {default})",
             low=1,
             high=MAX_REPEATS,
         ),
@@ -52,7 +52,7 @@ class SweepSettings(Struct, frozen=True, kw_only=True):
         Setting(
             "sweep",
             "N",
-            "runs, and requests, at once (default {default})",
+            "parallel runs and requests (default {default})",
             low=1,
             high=MAX_CONNECTIONS,
         ),
@@ -62,7 +62,7 @@ class SweepSettings(Struct, frozen=True, kw_only=True):
         Setting(
             "sweep",
             "[MODEL=]N",
-            "requests a minute that a model is never sent more than; repeatable",
+            "limit of requests per minute and model",
             form="N or MODEL=N, such as 60",
             parse=Target.parse,
         ),
@@ -72,7 +72,7 @@ class SweepSettings(Struct, frozen=True, kw_only=True):
         Setting(
             "sweep",
             "[MODEL=]N",
-            "tokens a minute that a model is never sent more than; repeatable",
+            "limit of tokens per minute and model",
             form="N or MODEL=N, such as 200000",
             parse=Target.parse,
         ),
@@ -82,24 +82,18 @@ class SweepSettings(Struct, frozen=True, kw_only=True):
         Setting(
             "sweep",
             "MIN",
-            "minutes without an answer after which a model is stopped (default {default})",
+            "stop a model after MIN minutes without an answer (default {default})",
             flag="stall",
             low=0.01,
             high=1440,
         ),
     ] = STALL_MIN
-    limit: Annotated[
-        int | None, Setting("sweep", "N", "play so many cells at most, and leave the rest", low=1)
-    ] = None
-    resume: Annotated[
-        bool, Setting("sweep", None, "go on with the newest sweep of this command line")
-    ] = False
+    limit: Annotated[int | None, Setting("sweep", "N", "do at most N runs", low=1)] = None
+    resume: Annotated[bool, Setting("sweep", None, "continue this command's newest sweep")] = False
     retry_failed: Annotated[
-        bool, Setting("sweep", None, "with --resume, go on with cells that failed, too")
+        bool, Setting("sweep", None, "with --resume, repeat failed runs, too")
     ] = False
     strict: Annotated[
         bool,
-        Setting(
-            "sweep", None, "look at all models and stores first, and play nothing if one would fail"
-        ),
+        Setting("sweep", None, "check all models and stores first; start nothing if one fails"),
     ] = False
