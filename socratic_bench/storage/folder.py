@@ -50,13 +50,14 @@ class FolderStore:
 
     def check(self) -> None:
         """Make the folder and a file that vanishes; raise `UsageError` if that cannot be done."""
+        folder = f"The output folder {str(self._root)[:200]}"
         try:
             self._root.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self._root) as file:
                 file.write(b"\n")
         except PermissionError as error:
             raise UsageError(
-                [f"The output folder {self._root_for_messages} cannot be written: no permission."],
+                [f"{folder} cannot be written: no permission."],
                 hint=Problem.of(
                     "Choose another {output_dir}, or run as a user who may write there."
                 ),
@@ -68,31 +69,31 @@ class FolderStore:
                 paths = (self._root, *self._root.parents)
                 reason = f"{next((path for path in paths if path.exists()), self._root)} is a file"
             raise UsageError(
-                [f"The output folder {self._root_for_messages} cannot be used: {reason}."],
+                [f"{folder} cannot be used: {reason}."],
                 hint=Problem.of("Choose another {output_dir}."),
             ) from error
-
-    @property
-    def _root_for_messages(self) -> str:
-        return str(self._root)[:200]
 
     def put(self, key: str, body: bytes) -> None:
         """Write a file atomically. Raises `ArtifactError`. A file that is there already, of an
         earlier process of the same run, is replaced.
         """
-        path = self._root / key
-
-        def is_replaced(content: bytes) -> bool:
-            if content != body and self._notice and not _may_change(key, content, body):
-                self._notice(f"{path} was cut off or changed by others; it is written anew.")
-            return content != body
-
+        path, content = self._root / key, None
         try:
-            self._tree.write(key, body, is_replaced=is_replaced)
+            try:
+                content = self._tree.read(key)
+            except FileNotFoundError:
+                pass
+            except PathTraversalError:
+                content = b""  # a link is not followed, but replaced
+            if content != body:
+                self._tree.write(key, body)
         except (OSError, ValueError) as error:
             raise ArtifactError(
                 f"{path} could not be written: {_reason(error)}.", hint=repair_hint(error)
             ) from error
+        is_same = content is None or content == body
+        if self._notice and not (is_same or _may_change(key, content or b"", body)):
+            self._notice(f"{path} was cut off or changed by others; it is written anew.")
 
     def read(self, key: str) -> bytes:
         """The content of a file. Raises `ArtifactError`."""
@@ -222,16 +223,16 @@ class FolderTree:
 
     def read(self, key: str, bound: int = MAX_STORED_BYTES) -> bytes:
         """All of a file of at most `bound` bytes."""
-        return _read_and_close(self.open(key), bound)
+        descriptor = self.open(key)
+        try:
+            return read_open(descriptor, bound)
+        finally:
+            os.close(descriptor)
 
-    def write(self, key: str, body: bytes, *, is_replaced: Callable[[bytes], bool]) -> None:
-        """Write a file atomically. A file that is there stays unless it `is_replaced`, which is
-        given its content; a link of that name is replaced, not followed.
-        """
+    def write(self, key: str, body: bytes) -> None:
+        """Write a file atomically; a link of that name is replaced, not followed."""
         with self._parent(key, make=True) as (folder, name):
-            content = _content(folder, name)
-            if content is None or is_replaced(content):
-                _write_through_draft(folder, name, body)
+            _write_through_draft(folder, name, body)
 
     def remove_drafts(self, folder: str, of: Callable[[str], bool] = lambda _: True) -> None:
         """Remove what killed processes left half-written in a folder, of the names that `of` takes.
@@ -336,25 +337,6 @@ def write_whole(descriptor: int, content: bytes) -> None:
     remaining = memoryview(content)
     while remaining:
         remaining = remaining[os.write(descriptor, remaining) :]
-
-
-def _content(folder: int, name: str) -> bytes | None:
-    """The content of a file, `None` if there is none; of a link, which is not followed, nothing."""
-    try:
-        with _link_errors(folder, name):
-            descriptor = open_regular(name, os.O_RDONLY | os.O_NOFOLLOW, folder=folder)
-    except FileNotFoundError:
-        return None
-    except PathTraversalError:
-        return b""
-    return _read_and_close(descriptor, MAX_STORED_BYTES)
-
-
-def _read_and_close(descriptor: int, bound: int) -> bytes:
-    try:
-        return read_open(descriptor, bound)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager
