@@ -11,6 +11,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import orjson
@@ -131,8 +132,12 @@ class Lease:
     def mark_lost(self) -> ArtifactError:
         """Call `on_lost`; returns the error that says that another process has the run."""
         self._is_lost = True
+        owner = "its lease is gone"
+        with suppress(ArtifactError):
+            if current := self._fetch():
+                owner = current.lease.owner
         error = LeaseLostError(
-            f"Another process holds {self._run_id} now: {self._owner()}.",
+            f"Another process holds {self._run_id} now: {owner}.",
             hint="Let the other process end it. Nothing more was written by this one.",
         )
         self._terms.on_lost(error)
@@ -236,10 +241,3 @@ class Lease:
         except ValueError:
             lease = LeaseFile()
         return _StoredLease(stored.etag, max(0.0, stored.age_s or 0.0), lease)
-
-    def _owner(self) -> str:
-        try:
-            current = self._fetch()
-        except ArtifactError:
-            current = None
-        return current.lease.owner if current else "its lease is gone"

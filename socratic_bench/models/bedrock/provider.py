@@ -100,7 +100,6 @@ class Connection:
         # Held while a program gives credentials: threads of requests wait for it, and no run does.
         self._opening = threading.Lock()
         self._may_renew = True
-        self._listing: Listing | None = None
         self._has_expired = False
         self._open(session)
 
@@ -143,10 +142,7 @@ class Connection:
 
     def hint(self, kind: ErrorKind, cause: Exception, model_id: str) -> Words | None:
         """See `better_hint`; it may take seconds."""
-        with self._lock:
-            # One for all failures, until the credentials are renewed.
-            self._listing = self._listing or Listing(self._session, self._endpoint)
-            listing = self._listing
+        listing = self._listing
         return better_hint(kind, cause, model_id=model_id, environ=os.environ, listing=listing)
 
     def close(self) -> None:
@@ -155,7 +151,8 @@ class Connection:
     def _open(self, session: Session | None = None) -> None:
         self._session = session or open_session(self._endpoint)
         self.client: BedrockRuntimeClient = runtime_client(self._session, self._endpoint)
-        self._listing = None
+        # One for all failures, until the credentials are renewed.
+        self._listing = Listing(self._session, self._endpoint)
         self._has_expired = False
 
 
