@@ -1,6 +1,7 @@
 """The settings of a command: read from flags, the environment, and the user's own files."""
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
@@ -11,16 +12,27 @@ from msgspec.structs import replace
 
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.emulator import MODEL_IDS
-from socratic_bench.errors import BenchError, Problem
+from socratic_bench.errors import BenchError, Problem, UsageError
 from socratic_bench.models.bedrock.session import profile_problem, profile_region
 from socratic_bench.setting import Setting
-from socratic_bench.settings import OFFLINE_REGION, Sources, flag_names, read_config, table
+from socratic_bench.settings import (
+    OFFLINE_REGION,
+    Sources,
+    flag_names,
+    read_bounded,
+    read_config,
+    table,
+)
 from socratic_bench.settings.table import Entry, listed
 
 from .arguments import Flags, Parser
 from .flags import VARIABLES, Row
 from .output import read_stdin
 
+_VARIABLE = re.compile(
+    r"""\s*(?:export\s+)?(?P<name>[A-Za-z_]\w*)\s*=\s*"""
+    r"""(?:(?P<quote>['"])(?P<quoted>.*)(?P=quote)|(?P<plain>[^'"#\s][^#]*?)?)\s*(?:#.*)?"""
+)
 SDK_KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 
 
@@ -42,6 +54,14 @@ class Options(Struct, frozen=True, kw_only=True):
             "FILE",
             "TOML file with flags (example: socratic-runner init)",
             "read settings from a TOML file; flags and variables override it",
+        ),
+    ] = None
+    env_file: Annotated[
+        str | None,
+        Setting(
+            "service",
+            "FILE",
+            "read variables from lines NAME=VALUE; those that are set already stay",
         ),
     ] = None
     profile: Annotated[
@@ -87,7 +107,12 @@ def read_untested(flags: Flags) -> tuple[RunConfig, Sequence[Problem]]:
 
 
 def sources(flags: Flags) -> Sources:
-    """Where settings come from: flags, the environment, and the user's own files."""
+    """Where settings come from: flags, the environment, and the user's own files.
+
+    Raises `UsageError` for a file of variables that cannot be read.
+    """
+    if isinstance(path := flags.get("env-file"), str):
+        _export_env_file(path)
     _export_to_sdk(flags)
     return Sources(
         flags=flags,
@@ -97,6 +122,31 @@ def sources(flags: Flags) -> Sources:
         profile_problem=profile_problem,
         offline_models=lambda: MODEL_IDS,
     )
+
+
+def _export_env_file(path: str) -> None:
+    """Set the variables of a file, but for those that are set; a value may be in quotes.
+
+    A line in an error is named by its number alone: it may hold a key.
+    """
+    try:
+        lines = read_bounded(path).decode("utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "it is no UTF-8 text"
+        text = "{env_file} {path} cannot be read: {why}."
+        raise UsageError([Problem.of(text, path=path, why=why)]) from error
+    variables = {n: _VARIABLE.fullmatch(line) for n, line in enumerate(lines, start=1)}
+    wrong = [n for n, line in variables.items() if line is None and not _is_blank(lines[n - 1])]
+    if wrong:
+        text = "{env_file} {path}: line {numbers} is not NAME=VALUE."
+        numbers = ", ".join(map(str, wrong))
+        raise UsageError([Problem.of(text, path=path, numbers=numbers)])
+    for line in filter(None, variables.values()):
+        os.environ.setdefault(line["name"], line["quoted"] or line["plain"] or "")
+
+
+def _is_blank(line: str) -> bool:
+    return not line.partition("#")[0].strip()
 
 
 def _export_to_sdk(flags: Flags) -> None:

@@ -309,3 +309,25 @@ def test_mistakes_of_endpoints_in_a_plan_name_their_place(service, tmp_path):
     assert outcome.exit_code == 2
     assert "endpoints.school, prices.tutor.default.inputs is not known" in outcome.stderr
     assert "endpoints.other: needs a name" in outcome.stderr
+
+
+def test_a_file_of_variables_gives_keys_but_changes_none_that_is_set(service, tmp_path):
+    path = tmp_path / ".env"
+    path.write_text(
+        f"# keys\nexport OPENAI_API_KEY='{KEY}'  # of the school\n\nOPENAI_BASE_URL={service.url}\n"
+        "BEDROCK_MODEL_IDS=openai/none\n"
+    )
+    env = environment(BEDROCK_MODEL_IDS=json.dumps([TUTOR]))
+    outcome = command.run(*WORDS, "--env-file", str(path), env=env)
+
+    assert outcome.exit_code == 0, outcome
+    assert service.keys == {f"Bearer {KEY}"}
+    assert KEY not in outcome.stdout.decode() + outcome.stderr
+
+
+def test_a_file_of_variables_that_cannot_be_read_is_named_without_its_lines(service, tmp_path):
+    path = tmp_path / ".env"
+    path.write_text(f"OPENAI_API_KEY={KEY}\n{KEY}\n")
+
+    assert ".env: line 2 is not NAME=VALUE" in refused("--env-file", str(path), env=environment())
+    assert "none.env cannot be read" in refused("--env-file", "none.env", env=environment())
