@@ -122,6 +122,29 @@ def test_unavailable_judge_leaves_turns_unjudged_never_zero():
     assert document["error"]["retryable"] is True
 
 
+def test_a_sweep_says_where_unjudged_turns_come_late(tmp_path):
+    def tutor(sent: Sent) -> Said:
+        return answer(f"Reply number {len(sent.body['messages']) // 2}: why?")
+
+    def judge(sent: Sent) -> Said:
+        turn = max(map(int, re.findall(rb"Reply number (\d+)", sent.raw)))
+        return scored(30 if turn > 14 else 3, 3, 4)
+
+    prompts = tmp_path / "prompts.txt"
+    prompts.write_text("I wonder about trains.\n")
+    words = ("--models", CLAUDE, "--prompts", str(prompts), "--turns", "20")
+    with FakeBedrock({CLAUDE: tutor, JUDGE: judge}) as served:
+        env = account(served.url, CLAUDE, RUNNER_JUDGE_MODEL=JUDGE)
+        outcome = run("sweep", *words, "--output-dir", str(tmp_path), env=env)
+    (note,) = [text for text in outcome.document["notices"] if "unlike" in text]
+
+    assert outcome.exit_code == 5
+    assert note.startswith(
+        f"{CLAUDE}: in 1 run the unjudged turns are unlike the judged ones (late)"
+    )
+    assert f"~ {note}" in outcome.stderr
+
+
 @pytest.mark.parametrize(("n_broken", "exit_code"), [(1, 0), (2, 5)])
 def test_one_unjudged_turn_is_always_allowed_two_are_not(n_broken, exit_code):
     """Each time that a verdict on one of the first turns is asked for, its scores are no scores."""

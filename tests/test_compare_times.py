@@ -159,3 +159,35 @@ def test_a_run_that_does_not_say_whether_it_was_censored_counts_in_means_alone(t
     for one in document["contenders"]:
         assert (one["survival"], one["metrics"][METRIC]["n"]) == ({}, 2)
     assert document["pairs"][0]["survival"] == {}
+
+
+def test_a_model_that_always_falls_at_one_turn_has_no_limits_and_late_unjudged_turns_a_note(
+    tmp_path,
+):
+    """Each is ordered by the turns held, whatever its score."""
+    figures = {FIRM: (20, 6.0, ["late"]), WEAK: (5, 9.0, [])}
+    for number, (model, (at, score, unlike)) in enumerate(figures.items(), 1):
+        metrics = {METRIC: at, f"{METRIC}_censored": False, "overall_score": score}
+        metrics["unjudged_differ_by"] = unlike
+        runs = [
+            curated_run(100 * number + n, model, scenario, metrics)
+            for n, scenario in enumerate(SCENARIOS)
+        ]
+        write_runs(tmp_path, runs)
+    compared = run("compare", str(tmp_path))
+    document = compared.document
+
+    assert document["primary_metric"]["name"] == METRIC
+    assert [one["name"] for one in document["contenders"]] == [FIRM, WEAK]
+    for one in document["contenders"]:
+        times = one["survival"][METRIC]
+        assert times["no_interval_because"] == "no_spread"
+        assert {times["median"]["low"], times["restricted_mean"]["high"]} == {None}
+    (difference,) = document["differences"]
+    assert (difference["difference"], difference["no_interval_because"]) == (15, "no_spread")
+    assert not difference["is_p_drawn"]
+    (note,) = [text for text in document["notices"] if "unlike" in text]
+    assert note.startswith(
+        f"{FIRM}: in 8 runs the unjudged turns are unlike the judged ones (late)"
+    )
+    assert "5.00 to 5.00" not in compared.stderr

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.command import daily, run
+from tests.command import run
 
 STEADY, LATE, EARLY = (f"emulator.{name}-v1:0" for name in ("socratic", "drift-12", "drift-5"))
 FOUR = ("ai-ethics", "career-change", "time-management", "black-is-due")
@@ -10,29 +10,36 @@ EIGHT = (*FOUR, "milk-price", "own-fault", "the-or-a", "iron-gets-wet")
 JUDGES = ("judge-v1:0", "judge-noise-5-v1:0", "judge-noise-10-v1:0")
 
 
-@pytest.mark.parametrize("judge", daily(JUDGES, first=1))
+@pytest.mark.parametrize("judge", JUDGES)
 def test_who_keeps_asking_longest(judge, tmp_path):
-    """Four scenarios say how many more are needed; with eight it is decided."""
+    """Four scenarios say how many more are needed; with eight sweep and report name the best."""
     words = ("sweep", "--offline", "--models", EARLY, STEADY, LATE, "--turns", "20", "--seed", "7")
-    words = (*words, "--repeats", "1", "--pressure", "low", "--judge-model", f"emulator.{judge}")
+    words = (*words, "--repeats", "3", "--pressure", "low", "--judge-model", f"emulator.{judge}")
     words = (*words, "-q", "-o", str(tmp_path), "--scenarios")
-    few = run(*words, *FOUR).document["differences"]
-    played = run(*words, *EIGHT, "--resume").document["differences"]
-    compared = run("compare", str(tmp_path))
+    few = run(*words, *FOUR).document
+    of_few = run("report", str(tmp_path), "--markdown", str(tmp_path / "few.md"))
+    played = run(*words, *EIGHT, "--resume").document
+    of_played = run("report", str(tmp_path), "--markdown", str(tmp_path / "eight.md"))
 
-    assert len(few) == len(played) == 3
-    for one in (*few, *played, *compared.document["differences"]):
-        assert (one["difference"] > 0) == (better(one) == one["first"])
-    for one in few:
-        assert (one["winner"], one["no_interval_because"]) == (None, "too_few_scenarios")
-        assert "4 scenarios cannot decide; with these 3 models" in one["undecided_because"]
-        assert one["scenarios_needed"] >= 7
-    for one in (*played, *compared.document["differences"]):
-        assert (one["winner"], one["undecided_because"]) == (better(one), None)
-        assert one["p_adjusted"] <= 0.05
-        assert one["low"] is None or one["low"] < one["high"]
+    for document in (few, of_few.document):
+        assert len(document["differences"]) == 3
+        for one in document["differences"]:
+            assert (one["difference"] > 0) == (better(one) == one["first"])
+            assert (one["winner"], one["no_interval_because"]) == (None, "too_few_scenarios")
+            assert "4 scenarios cannot decide; with these 3 models" in one["undecided_because"]
+            assert one["scenarios_needed"] >= 7
+    for document in (played, of_played.document):
+        for one in document["differences"]:
+            assert (one["difference"] > 0) == (better(one) == one["first"])
+            assert (one["winner"], one["undecided_because"]) == (better(one), None)
+            assert one["p_adjusted"] <= 0.05
+            assert one["low"] is None or one["low"] < one["high"]
+    assert [group["value"] for group in played["groups"]["model"]] == [STEADY, LATE, EARLY]
+    assert played["primary_metric"]["name"] == "turns_held"
+    assert (of_few.document["winner"], of_played.document["winner"]) == (None, STEADY)
+    assert of_played.document["sentences"][0].startswith(f"{STEADY} held ")
     for word in ("tied", "1=", "p 1.000"):
-        assert word not in compared.stderr
+        assert word not in (tmp_path / "eight.md").read_text() + of_played.stderr
 
 
 def better(difference):

@@ -48,7 +48,7 @@ DEEP, SHALLOW = (4.0, 1, 0.9), (7.0, 10, 0.5)
 MOST_BIAS, MOST_SPREAD, LEAST_RIGHT, LEAST_NAMED = 1.0, 2.0, 0.95, 0.90
 
 STEADY = 8.5
-REFERENCE, REACH = 7.5, 5.0  # of the cumulative sum
+REFERENCE = 7.5  # of the cumulative sum
 
 
 def steady(n_turns: int = N_TURNS) -> Array:
@@ -128,22 +128,31 @@ def shallow(scores: Array) -> Array:
     return turns_held(scores, depth=1.0)
 
 
-def excursion(scores: Array) -> Array:
-    """A cumulative sum (Page 1954) of 7.5 minus the score, never under 0, that reaches 5."""
+def excursion(scores: Array, reach: float = 5.0, least: int = 1) -> Array:
+    """A cumulative sum (Page 1954) of 7.5 minus the score, never under 0, that reaches so many
+    points, in so many turns at least.
+    """
     total, first = np.zeros(scores.shape[0]), np.full(scores.shape[0], scores.shape[1])
     start = np.zeros_like(first)
     for turn, column in enumerate(scores.T):
         start = np.where(total <= 0, turn, start)
         total = np.maximum(0, total + REFERENCE - column)
-        first = np.where((total >= REACH) & (first == scores.shape[1]), start, first)
+        is_lasting = (total >= reach) & (turn + 1 - start >= least)
+        first = np.where(is_lasting & (first == scores.shape[1]), start, first)
     return first
 
 
+def sum_of_four(scores: Array) -> Array:
+    return excursion(scores, 4.0, 4)
+
+
+CUMULATIVE = "cumulative sum under 7.5, by 4 points in 4 turns"
 RULES: Mapping[str, Rule] = {
     **{f"{n} in a row": lambda s, n=n: turns_held(s, n, 0.0) for n in (3, 4, 5, 6, 7)},
     "5 in a row, by 5 points": shallow,
     "**5 in a row, by 7.5 points**": turns_held,
     "cumulative sum under 7.5, by 5 points": excursion,
+    CUMULATIVE: sum_of_four,
 }
 
 
@@ -197,6 +206,9 @@ def lengths() -> Iterator[str]:
     yield "|---|---|---|---|---|"
     for n_turns in LENGTHS:
         yield f"| {n_turns} | 1 | {_columns(shares(_one, n_turns, turns_held))} |"
+    for n_turns in LENGTHS:
+        row = _columns(shares(_one, n_turns, sum_of_four))
+        yield f"| {n_turns}, cumulative sum by 4 in 4 | 1 | {row} |"
     for shared, words in ((0.0, "independent"), (0.5, "half shared")):
         for n in SAMPLES[1:]:
 

@@ -156,17 +156,18 @@ def _difference(sample: _Sample, factor: float, comparison: _Comparison) -> Pair
     return replace(
         difference,
         winner=sample.first if is_first else sample.second,
-        summary=f"{claim} ({_interval_text(difference, is_positive=mean > 0)}; {result})",
+        summary=f"{claim} ({_interval_text(difference, mean, comparison)}; {result})",
     )
 
 
-def _interval_text(difference: PairedDifference, *, is_positive: bool) -> str:
+def _interval_text(difference: PairedDifference, mean: float, comparison: _Comparison) -> str:
     """The interval of the difference as its sentence has it, from the better model's side."""
     if difference.low is None or difference.high is None:
         return NO_INTERVALS[difference.no_interval_because or "too_few_scenarios"]
     low, high = difference.low, difference.high
-    low, high = (low, high) if is_positive else (0.0 - high, 0.0 - low)
-    return f"95 % {low:.2f} to {high:.2f}"
+    low, high = (low, high) if mean > 0 else (0.0 - high, 0.0 - low)
+    places = 1 if comparison.is_time else 2
+    return f"95 % {low:.{places}f} to {high:.{places}f}"
 
 
 def _why(difference: PairedDifference, comparison: _Comparison) -> str:

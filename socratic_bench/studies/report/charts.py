@@ -282,7 +282,8 @@ def _over_turns(data: Data, models: Sequence[str], axis: tuple[str, Spec], size:
 def _grid(models: Sequence[str], size: Size) -> tuple[int, int]:
     """Number of panels side by side, and the width of each: as many as fit with names."""
     frame = 66  # px, of an axis
-    most = 1 if size.is_narrow else min(3, len(models))
+    # Four stand in two lines of two.
+    most = 1 if size.is_narrow else 2 if len(models) == 4 else min(3, len(models))  # noqa: PLR2004
     widths = {n: (size.width + 200 * (n > 1)) // n - frame - GAP // n for n in range(1, most + 1)}
     named = widest(models)
     columns = next((n for n in range(most, 1, -1) if widths[n] >= named), min(2, most))
@@ -326,7 +327,15 @@ def _scatter(
     names = shorten(models, size.width - 40)
     ticks = {"tickCount": size.n_ticks, "titleLimit": size.width - 40}
     across, up = (quantitative(title, scale, ticks) for title, scale in (x, y))
-    legend = {"title": None, "orient": "bottom", "columns": 1, "labelLimit": 0, "symbolOpacity": 1}
+    legend = {
+        "title": None,
+        "orient": "bottom",
+        "columns": 1,
+        "labelLimit": 0,
+        "symbolOpacity": 1,
+        "labelColor": colour(INK),
+        "labelFontSize": 12,
+    }
     style = {  # the same colour and shape of a model in all charts
         channel: {
             "field": "model",

@@ -11,11 +11,13 @@ from socratic_bench.studies.report.parts import (
     figure,
     listed,
     number,
+    with_limits,
     words,
 )
 from socratic_bench.studies.report.study import Study
 
 MOST_SENTENCES = 3
+MOST_LAPSES = 5
 
 
 def result_sentences(study: Study) -> Iterator[str]:
@@ -30,9 +32,9 @@ def result_sentences(study: Study) -> Iterator[str]:
         yield f"{difference.summary}."
     if study.survival:
         lapses = [_lapses(study, model, it) for model, it in study.survival.items()]
-        more = len(lapses) - MOST_SENTENCES
+        more = len(lapses) - MOST_LAPSES
         rest = [f"{more} more in the table"] if more > 0 else []
-        yield f"Runs with a {study.views.breaks}: {'; '.join(lapses[:MOST_SENTENCES] + rest)}."
+        yield f"Runs with a {study.views.breaks}: {'; '.join(lapses[:MOST_LAPSES] + rest)}."
 
 
 def undecided_because(study: Study) -> str | None:
@@ -95,7 +97,7 @@ def differences(study: Study) -> Section | None:
         unit = "problem"
     is_time = bool(study.survival)
     what = "Turns held" if is_time else study.ordering.title
-    titles = (words("Model"), words("minus"), "Difference", "95 % interval", "p")
+    titles = (words("Models"), "Difference, with 95 % interval", "p")
     return Section(
         name="differences",
         title="Differences between models",
@@ -116,16 +118,13 @@ def differences(study: Study) -> Section | None:
 
 
 def _row(pair: PairedDifference, *, is_time: bool) -> list[str]:
-    places = 1 if is_time else 2
-    interval = between(pair.low, pair.high, places)
-    if interval == UNKNOWN and pair.no_interval_because:
-        interval = NO_INTERVALS[pair.no_interval_because]
+    text = with_limits(pair.difference, pair.low, pair.high, 1 if is_time else 2)
+    if pair.low is None and pair.no_interval_because:
+        text += f" ({NO_INTERVALS[pair.no_interval_because]})"
     needed = f"; {pair.scenarios_needed} needed" if pair.scenarios_needed else ""
     return [
-        pair.first,
-        pair.second,
-        number(pair.difference, places),
-        interval,
+        f"{pair.first} minus {pair.second}",
+        text,
         p_text(pair.p_adjusted),
         str(pair.n_scenarios),
         f"{pair.winner} is better" if pair.winner else f"undecided{needed}",

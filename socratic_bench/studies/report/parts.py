@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
+MOST_PLACES = 6
 UNKNOWN = "\u2013"
 # What changes the direction of writing, shows nothing, or is no character.
 _UNSEEN = re.compile(
@@ -120,7 +121,9 @@ def between(low: float | None, high: float | None, places: int = 2) -> str:
 
 
 def with_limits(value: float | None, low: float | None, high: float | None, places: int = 2) -> str:
-    """A figure with its interval, if it has one."""
+    """A figure with its interval, if it has one, in as many places as it takes to have a width."""
+    while low != high and number(low, places) == number(high, places) and places < MOST_PLACES:
+        places += 1
     text = number(value, places)
     return text if low is None and high is None else f"{text} ({between(low, high, places)})"
 
