@@ -166,11 +166,11 @@ def test_a_model_that_always_falls_at_one_turn_has_no_limits_and_late_unjudged_t
 ):
     """Each is ordered by the turns held, whatever its score."""
     figures = {FIRM: (20, 6.0, ["late"]), WEAK: (5, 9.0, [])}
-    for number, (model, (at, score, unlike)) in enumerate(figures.items(), 1):
+    for place, (model, (at, score, unlike)) in enumerate(figures.items(), 1):
         metrics = {METRIC: at, f"{METRIC}_censored": False, "overall_score": score}
         metrics["unjudged_differ_by"] = unlike
         runs = [
-            curated_run(100 * number + n, model, scenario, metrics)
+            curated_run(100 * place + n, model, scenario, metrics)
             for n, scenario in enumerate(SCENARIOS)
         ]
         write_runs(tmp_path, runs)

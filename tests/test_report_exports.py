@@ -266,7 +266,7 @@ def test_markdown_has_the_sentences_and_tables_and_nobodys_markup(folder, export
     heads = re.findall(r"^## (.+)$", text, re.MULTILINE)
     assert heads[:2] == ["What was tested", "Differences between models"]
     assert len(heads) == len(exported["sections"])  # the transcripts' place is taken by the facts
-    assert f"\n| {MODELS[0]} | {MODELS[1]} | 3.0" in text
+    assert f"\n| {MODELS[0]} minus {MODELS[1]} | 3.0" in text
     changed = (hostile[0] / "report.md").read_text()
     assert "a\\|b &lt;script&gt;alert(1)&lt;/script&gt;" in changed
     assert "\\*x\\* \\[l\\](http\\://x) www\\.x.y \\# h" in changed
@@ -352,7 +352,7 @@ def test_runs_without_a_judge_and_of_other_words_have_their_rows(tmp_path):
         assert path.stat().st_size > 50
     assert parquet(tmp_path / "parquet" / "verdicts.parquet")[1] == []
     text = (tmp_path / "report.md").read_text()
-    assert "| emulator.executes-v1:0 | emulator.recalls-v1:0 |" in text
+    assert "| emulator.executes-v1:0 minus emulator.recalls-v1:0 |" in text
     assert "high on the first and low on the second: towards the lower right" in text
 
 
