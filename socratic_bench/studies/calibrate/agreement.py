@@ -171,16 +171,16 @@ class Figures(Struct, frozen=True, kw_only=True):
 
 def deviation_interval(clusters: Clusters[tuple[float, float]]) -> Interval | None:
     """Of the standard deviation of errors: the jackknife's on its logarithm, so never below 0."""
-    estimate = jackknifed(clusters, _log_deviation)
+
+    def log_deviation(pairs: Sequence[tuple[float, float]]) -> float | None:
+        deviation = agreement.deviation(pairs)
+        return log(deviation) if deviation else None
+
+    estimate = jackknifed(clusters, log_deviation)
     if estimate.value is None or not estimate.error:
         return None
     half = t_point(estimate.n_clusters - 1) * estimate.error
     return Interval(exp(estimate.value - half), exp(estimate.value + half))
-
-
-def _log_deviation(pairs: Sequence[tuple[float, float]]) -> float | None:
-    deviation = agreement.deviation(pairs)
-    return log(deviation) if deviation else None
 
 
 def more_labels(estimate: Jackknifed, n: int, half_width: float) -> int:

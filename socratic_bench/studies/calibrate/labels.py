@@ -347,20 +347,14 @@ def _scores(entry: object) -> dict[str, float] | str:
         if not dimension:
             continue
         grade = _joined(str(label))
-        score = _revealing(grade) if dimension == REVEALING else grades.get(grade)
+        score = grades.get(grade)
+        if dimension == REVEALING:  # "Yes (and it is correct)", "Yes (but it is incorrect)", "No"
+            is_wrong = "incorrect" in grade or "wrong" in grade
+            score = 2 if grade == "no" else int(is_wrong) if grade.startswith("yes") else None
         if score is None:
             return f"{name} is {label!r}, which is none of its labels."
         scores[dimension] = float(score)
     return scores or "its annotation has none of the eight dimensions."
-
-
-def _revealing(grade: str) -> int | None:
-    """`Yes (and the revealed answer is correct)`, `Yes (but ... incorrect)`, or `No`."""
-    if grade == "no":
-        return 2
-    if not grade.startswith("yes"):
-        return None
-    return 1 if "incorrect" in grade or "wrong" in grade else 0
 
 
 def _joined(text: str) -> str:

@@ -100,13 +100,18 @@ def samples(study: Study) -> Section | None:
         return None
     low = metric.low if metric.low is not None else min(means.values())
     high = metric.high if metric.high is not None else max(means.values())
+
+    def shade(value: float) -> int:
+        share = (value - low) / (high - low) if high > low else 1.0
+        return min(len(STEPS) - 1, max(0, int(share * len(STEPS))))
+
     texts = {place: number(value, places_of(metric)) for place, value in means.items()}
     data = [
         {
             "row": name,
             "column": model,
             "text": texts[name, model],
-            "step": (step := _step(value, low, high)),
+            "step": (step := shade(value)),
             "is_dark": step >= FIRST_DARK,
             "tip": f"{model} in {name}: {texts[name, model]}",
         }
@@ -126,11 +131,6 @@ def samples(study: Study) -> Section | None:
     note = f"{title}, mean of its runs; the stronger the shade, the higher.{remark}"
     by_sample = figure(title, titles, rows, chart)
     return folded("samples", f"By {study.views.sample}", by_sample, note=note)
-
-
-def _step(value: float, low: float, high: float) -> int:
-    share = (value - low) / (high - low) if high > low else 1.0
-    return min(len(STEPS) - 1, max(0, int(share * len(STEPS))))
 
 
 def events(study: Study) -> Section | None:

@@ -264,16 +264,14 @@ def _varied(rows: Rows) -> Mapping[str, str]:
             if path != N_TURNS and not path.startswith("judge.")
         ]
         inputs = {name for run in runs for name in run.at("inputs") or {}} - _NO_TREATMENT
-        paths += [f"inputs.{name}" for name in sorted(inputs) if _differs(runs, name)]
+        for name in sorted(inputs):
+            values = [run.at(f"inputs.{name}") for run in runs]
+            is_plain = all(isinstance(value, bool | int | float | str | None) for value in values)
+            is_hash = name.endswith("_sha256") and name != "system_prompt_sha256"
+            if is_plain and not is_hash and len({*values}) > 1:
+                paths.append(f"inputs.{name}")
         varied |= {path: path.rpartition(".")[2] for path in paths}
     return varied
-
-
-def _differs(runs: Sequence[RunRow], name: str) -> bool:
-    values = [run.at(f"inputs.{name}") for run in runs]
-    is_plain = all(value is None or isinstance(value, bool | int | float | str) for value in values)
-    is_hash = name.endswith("_sha256") and name != "system_prompt_sha256"
-    return is_plain and not is_hash and len({*values}) > 1
 
 
 def _way(run: RunRow, varied: Mapping[str, str]) -> tuple[str, ...]:

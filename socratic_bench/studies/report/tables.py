@@ -4,7 +4,6 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import NoneType, UnionType
@@ -61,7 +60,7 @@ def tables_of(rows: Rows) -> list[RowTable]:
     return [
         _table("runs", RunRecord, _metric_kinds(rows), (_run(run, rows) for run in rows.runs)),
         _table("turns", TurnRecord, _own_kinds(rows), _turns(rows)),
-        _table("verdicts", VerdictRecord, _event_kinds("verdicts", rows), _verdicts(rows)),
+        _table("verdicts", VerdictRecord, _event_kinds(rows, has_evidence=True), _verdicts(rows)),
     ]
 
 
@@ -69,6 +68,13 @@ def _table(
     name: str, record: type, further: Mapping[str, Kind], rows: Iterable[Mapping[str, Cell]]
 ) -> RowTable:
     """Build a table; columns without a declared type take the kind of their values."""
+    starts = [start for start, *_ in FURTHER]
+
+    def place(column: str) -> int:
+        """Those of the record first, then each further kind together."""
+        is_own = column in record.__annotations__
+        return -1 if is_own else starts.index(column[: column.index("_") + 1])
+
     made = [*rows]
     declared = {name: kind_of(hint) for name, hint in get_type_hints(record).items()}
     kinds = {**declared, **further}
@@ -80,7 +86,7 @@ def _table(
     columns = kinds | {key: _kind_of_values(key, types) for key, types in types_by_name.items()}
     return RowTable(
         name=name,
-        columns={key: columns[key] for key in sorted(columns, key=partial(_place, record))},
+        columns={key: columns[key] for key in sorted(columns, key=place)},
         rows=[{key: _fit(value, columns[key]) for key, value in row.items()} for row in made],
     )
 
@@ -92,13 +98,6 @@ def _kind_of_values(key: str, types: set[type]) -> Kind:
     if known_types == {int, float}:
         return "number"
     return _KINDS.get(known_types.pop(), "text") if len(known_types) == 1 else "text"
-
-
-def _place(record: type, column: str) -> int:
-    """Sort key of a column: those of the record first, then each further kind together."""
-    starts = [start for start, *_ in FURTHER]
-    is_own = column in record.__annotations__
-    return -1 if is_own else starts.index(column[: column.index("_") + 1])
 
 
 def _fit(value: Cell, kind: Kind) -> Cell:
@@ -174,15 +173,14 @@ def _own_kinds(rows: Rows) -> dict[str, Kind]:
     kinds: dict[str, Kind] = {
         f"own_{key}": kind_of(hints[name]) for name, key in names if key != views.said
     }
-    return _event_kinds("turns", rows) | kinds
+    return _event_kinds(rows, has_evidence=False) | kinds
 
 
-def _event_kinds(name: str, rows: Rows) -> dict[str, Kind]:
+def _event_kinds(rows: Rows, *, has_evidence: bool) -> dict[str, Kind]:
     """Columns of all events that the benchmark's rubrics define, seen or not."""
     events = rows.benchmark.views.events
     kinds: dict[str, Kind] = {f"event_{event}": "boolean" for event in events}
-    evidence: dict[str, Kind] = {f"evidence_{event}": "text" for event in events}
-    return kinds | (evidence if name == "verdicts" else {})
+    return kinds | {f"evidence_{event}": "text" for event in events if has_evidence}
 
 
 def _turns(rows: Rows) -> Iterator[Mapping[str, Cell]]:
