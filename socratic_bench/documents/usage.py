@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import quantiles
 from typing import Annotated, Any, Self
 
@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from socratic_bench.documents.document import (
     TIME_PLACES,
+    USD_PLACES,
     Amount,
     Count,
     Model,
@@ -100,6 +101,23 @@ class ActorUsage(CallUsage, frozen=True, kw_only=True):
 
 def _tokens(usage: Usage | None) -> dict[str, int | None]:
     return {name: getattr(usage, name, None) for name in Tokens.__struct_fields__}
+
+
+def usage_total(usages: Iterable[ActorUsage]) -> ActorUsage:
+    """The sums; null where a number is unknown."""
+    used = [*usages]
+
+    def total(name: str) -> Any:  # noqa: ANN401 -- as the field has it
+        numbers = [getattr(usage, name) for usage in used]
+        return None if None in numbers else sum(numbers)
+
+    return ActorUsage(**{name: total(name) for name in ActorUsage.__struct_fields__})
+
+
+def cost_total(costs_usd: Iterable[float | None]) -> float | None:
+    """USD in all; `None` if a cost is unknown."""
+    costs = [*costs_usd]
+    return None if None in costs else round(sum(cost or 0.0 for cost in costs), USD_PLACES)
 
 
 # Fields of a completion that are measured, and the times that a call waited.

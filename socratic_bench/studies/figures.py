@@ -15,7 +15,7 @@ from socratic_bench.documents.comparison import (
     SurvivalDifference,
     SurvivalStep,
 )
-from socratic_bench.documents.document import FIGURE_PLACES, USD_PLACES, to_places
+from socratic_bench.documents.document import FIGURE_PLACES, to_places
 from socratic_bench.documents.sweep import (
     Estimate,
     Hazard,
@@ -30,7 +30,6 @@ from socratic_bench.documents.sweep import (
     TwoGroups,
     Variance,
 )
-from socratic_bench.documents.usage import ActorUsage
 from socratic_bench.ports.benchmark import Benchmark, MetricInfo
 from socratic_bench.ports.parts import Exposure
 from socratic_bench.statistics.intervals import (
@@ -91,6 +90,10 @@ class RunFigures(Struct, frozen=True, kw_only=True):
     parts: Mapping[str, Mapping[str, float]]
     exposures: Mapping[str, Exposure]
     unjudged_differ_by: Sequence[str] = ()
+
+
+# Pairs of runs, each with its cluster.
+Pairs = Iterable[tuple[Hashable, RunFigures, RunFigures]]
 
 
 class Design(Struct, frozen=True, kw_only=True):
@@ -227,9 +230,7 @@ def notices_on_unjudged(name: str, runs: Iterable[Sequence[str]]) -> Iterator[st
         )
 
 
-def differences_by_cluster(
-    pairs: Iterable[tuple[Hashable, RunFigures, RunFigures]], metric: str
-) -> Clusters:
+def differences_by_cluster(pairs: Pairs, metric: str) -> Clusters:
     """The first minus the second where both are known, by cluster."""
     differences: dict[Hashable, list[float]] = {}
     for cluster, first, second in pairs:
@@ -239,9 +240,7 @@ def differences_by_cluster(
     return [*differences.values()]
 
 
-def difference_of(
-    pairs: Iterable[tuple[Hashable, RunFigures, RunFigures]], metric: str, design: Design
-) -> Difference:
+def difference_of(pairs: Pairs, metric: str, design: Design) -> Difference:
     """The mean of the differences of pairs, with its interval."""
     clusters = differences_by_cluster(pairs, metric)
     if not clusters:
@@ -374,32 +373,6 @@ def rank_of_group(
     ]
 
 
-def usage_total(usages: Iterable[ActorUsage]) -> ActorUsage:
-    """The sums; null where a number is unknown."""
-    used = [*usages]
-
-    def total(name: str) -> Any:  # noqa: ANN401 -- as the field has it
-        numbers = [getattr(usage, name) for usage in used]
-        return None if None in numbers else sum(numbers)
-
-    return ActorUsage(**{name: total(name) for name in ActorUsage.__struct_fields__})
-
-
-def cost_total(costs_usd: Iterable[float | None]) -> float | None:
-    """USD in all; `None` if a cost is unknown."""
-    costs = [*costs_usd]
-    return None if None in costs else round(sum(cost or 0.0 for cost in costs), USD_PLACES)
-
-
-def _times_by_cluster(runs: Iterable[RunFigures], metric: str, design: Design) -> TimeClusters:
-    """The known times until an event, by cluster; empty if no run has one."""
-    clusters: dict[Hashable, list[Time]] = {}
-    for run in runs:
-        if time := run.times.get(metric):
-            clusters.setdefault(design.cluster(run), []).append(time)
-    return [*clusters.values()]
-
-
 def survival_by_group(
     groups: Mapping[Key, Sequence[RunFigures]],
     metric: str,
@@ -407,10 +380,15 @@ def survival_by_group(
     make: Callable[[TimeClusters, float, Design], SomeSurvival],
 ) -> dict[Key, SomeSurvival]:
     """What `make` makes of the times of each group that has some, all up to one horizon."""
-    times = {key: _times_by_cluster(runs, metric, design) for key, runs in groups.items()}
-    known_times = {key: clusters for key, clusters in times.items() if clusters}
-    horizon = _common_horizon([*known_times.values()])
-    return {key: make(clusters, horizon, design) for key, clusters in known_times.items()}
+    by_cluster: dict[Key, dict[Hashable, list[Time]]] = {}
+    for key, runs in groups.items():
+        for run in runs:
+            if time := run.times.get(metric):
+                clusters = by_cluster.setdefault(key, {})
+                clusters.setdefault(design.cluster(run), []).append(time)
+    times = {key: [*clusters.values()] for key, clusters in by_cluster.items()}
+    horizon = _common_horizon([*times.values()])
+    return {key: make(clusters, horizon, design) for key, clusters in times.items()}
 
 
 def _common_horizon(groups: Sequence[TimeClusters]) -> float:
@@ -430,8 +408,9 @@ def survival_of(clusters: TimeClusters, horizon: float, design: Design) -> Survi
     """The curve's median and restricted mean; their limits raise `ImportError` without numpy."""
     times: list[Time] = flatten(clusters)
     steps = curve(times)
-    reason = _limits_reason(design, clusters)
-    limits = NO_LIMITS if reason else survival_limits(in_fixed_order(clusters), horizon)
+    limits, reason = _limits_of_times(
+        design, lambda: survival_limits(in_fixed_order(clusters), horizon), clusters
+    )
     return Survival(
         n=len(times),
         n_events=sum(time.is_event for time in times),
@@ -441,19 +420,22 @@ def survival_of(clusters: TimeClusters, horizon: float, design: Design) -> Survi
             value=rounded(restricted_mean(steps, horizon)), **limits_of(limits.restricted_mean)
         ),
         horizon=horizon,
-        no_interval_because=reason or _no_spread(limits),
+        no_interval_because=reason,
     )
 
 
-def _no_spread(limits: SurvivalLimits) -> LimitsReason:
-    """Where there are scenarios and events enough, only their agreement leaves no limits."""
-    return "no_spread" if limits == NO_LIMITS else None
-
-
-def _limits_reason(design: Design, *groups: TimeClusters) -> LimitsReason:
+def _limits_of_times(
+    design: Design, make: Callable[[], SurvivalLimits], *groups: TimeClusters
+) -> tuple[SurvivalLimits, LimitsReason]:
+    """The limits of the times of these groups, or why there are none."""
     if not design.has_limits:
-        return "needs_stats"
-    return next((reason for clusters in groups if (reason := limits_reason(clusters))), None)
+        return NO_LIMITS, "needs_stats"
+    for clusters in groups:
+        if reason := limits_reason(clusters):
+            return NO_LIMITS, reason
+    limits = make()
+    # With scenarios and events enough, only their agreement leaves no limits.
+    return limits, "no_spread" if limits == NO_LIMITS else None
 
 
 def survival_with_curve(clusters: TimeClusters, horizon: float, design: Design) -> ComparedSurvival:
@@ -474,10 +456,7 @@ def survival_with_curve(clusters: TimeClusters, horizon: float, design: Design) 
 
 
 def survival_difference(
-    pairs: Iterable[tuple[Hashable, RunFigures, RunFigures]],
-    metric: str,
-    horizon: float,
-    design: Design,
+    pairs: Pairs, metric: str, horizon: float, design: Design
 ) -> SurvivalDifference | None:
     """The figures of the first minus those of the second, over pairs in which both are known, up to
     the horizon of all, or of these pairs if it is shorter. `None` without such a pair.
@@ -496,8 +475,9 @@ def survival_difference(
     first_median, second_median = map(median, curves)
     first_mean, second_mean = (restricted_mean(steps, horizon) for steps in curves)
     has_medians = first_median is not None and second_median is not None
-    reason = _limits_reason(design, *sides)
-    limits = NO_LIMITS if reason else survival_difference_limits(*sides, horizon)
+    limits, reason = _limits_of_times(
+        design, lambda: survival_difference_limits(*sides, horizon), *sides
+    )
     return SurvivalDifference(
         n=sum(map(len, sides[0])),
         n_clusters=len(clusters),
@@ -509,5 +489,5 @@ def survival_difference(
             value=rounded(first_mean - second_mean), **limits_of(limits.restricted_mean)
         ),
         horizon=horizon,
-        no_interval_because=reason or _no_spread(limits),
+        no_interval_because=reason,
     )

@@ -10,11 +10,11 @@ import orjson
 from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.documents.report import ListDocument, ListedRun, ListedSweep
 from socratic_bench.documents.sweep import CellRow, SweepFile
+from socratic_bench.documents.usage import cost_total
 from socratic_bench.errors import UsageError
 from socratic_bench.runs.gates import metric_at
 from socratic_bench.settings import S3
 from socratic_bench.storage.stores import ListedStore, store_at
-from socratic_bench.studies.figures import cost_total
 from socratic_bench.studies.places import (
     ALL_RUNS,
     RAW,

@@ -28,7 +28,7 @@ from socratic_bench.documents.document import SCORE_PLACES, TIME_PLACES, ErrorEn
 from socratic_bench.documents.dry_run import ExpectedJuror
 from socratic_bench.documents.run import RunResult
 from socratic_bench.documents.turn import Agreement, votes_of
-from socratic_bench.documents.usage import CallUsage, RoleUsage
+from socratic_bench.documents.usage import CallUsage, RoleUsage, cost_total
 from socratic_bench.errors import Mistakes, Problem, UsageError, Words
 from socratic_bench.journal.replay import read_header
 from socratic_bench.models.budget import SpendingLimit
@@ -52,7 +52,6 @@ from socratic_bench.settings import CoreConfig, continued
 from socratic_bench.statistics import agreement
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.stores import ListedBucket, ListedStore, Region
-from socratic_bench.studies.figures import cost_total
 from socratic_bench.studies.places import FoundRun, find_runs, store_of
 from socratic_bench.studies.rows import benchmark_of, validate_run
 from socratic_bench.studies.sweep.resume import journal_entries

@@ -15,13 +15,13 @@ from socratic_bench.documents.sweep import (
     SweepDocument,
 )
 from socratic_bench.documents.turn import Agreement
+from socratic_bench.documents.usage import cost_total, usage_total
 from socratic_bench.errors import ENDINGS, EXIT_GATE, Naming, Problem
 from socratic_bench.ports.benchmark import MetricInfo
 from socratic_bench.statistics.survival import Time
 from socratic_bench.studies.figures import (
     Design,
     RunFigures,
-    cost_total,
     hazards_of,
     mean_of,
     notices_on_unjudged,
@@ -29,7 +29,6 @@ from socratic_bench.studies.figures import (
     rank_of_group,
     survival_by_group,
     survival_of,
-    usage_total,
 )
 from socratic_bench.studies.gates import figure_gates, metrics_of_many, missed_gates
 from socratic_bench.studies.primary import PairedRuns, primary_differences
