@@ -204,9 +204,7 @@ def _by_form(of_dict: _Change | None, of_list: _Change | None) -> _Change | None
 
 def _gathering_fields(info: StructType) -> _Change | None:
     names = frozenset(field.encode_name for field in info.fields)
-    below = {
-        field.encode_name: change for field in info.fields if (change := _gathering(field.type))
-    }
+    below = {of.encode_name: change for of in info.fields if (change := _gathering(of.type))}
     spread = {
         name: _key_pattern(field.type)
         for field in info.fields

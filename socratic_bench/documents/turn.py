@@ -138,14 +138,12 @@ class Agreement(Struct, frozen=True, kw_only=True):
         """By dimension, and overall; empty with fewer than two jurors."""
         votes = [{juror: _with_sum(scores) for juror, scores in turn.items()} for turn in turns]
         jurors = [*dict.fromkeys(juror for turn in votes for juror in turn)]
-        dimensions = dict.fromkeys(
-            name for turn in votes for scores in turn.values() for name in scores
-        )
+        names = dict.fromkeys(name for turn in votes for scores in turn.values() for name in scores)
         if len(jurors) < 2:  # noqa: PLR2004 -- agreement needs two
             return {}
         return {
             name: cls._of([[turn.get(juror, {}).get(name) for turn in votes] for juror in jurors])
-            for name in dimensions
+            for name in names
         }
 
     @classmethod

@@ -312,7 +312,6 @@ def mixture(values: Sequence[float], n_clusters: int, least: float) -> Mixture |
         deviations = (high - low) / deviation if deviation > _ROUNDING * (high - low) else inf
         if high - low >= least and deviations > most:
             most = deviations
-            groups = Mixture(
-                n_low=cut, n_high=n - cut, mean_low=middle + low, mean_high=middle + high
-            )
+            means = {"mean_low": middle + low, "mean_high": middle + high}
+            groups = Mixture(n_low=cut, n_high=n - cut, **means)
     return groups

@@ -112,15 +112,12 @@ def compare(
     mistakes.add(*misused)
     arguments = [*filter(None, [request.baseline]), *request.arguments]
     stored = read_runs(arguments, region, mistakes, judging=request.judging)
-    groups = sorted(
-        group_by_model(stored.runs, request.baseline), key=lambda group: group.is_baseline
-    )
+    groups = group_by_model(stored.runs, request.baseline)
+    groups.sort(key=lambda group: group.is_baseline)
     unlike = differing_conditions(groups)
     mistakes.add(*_mistakes(request, stored.benchmark))
     if unlike and not request.allows_differences:
-        sentences = [
-            f"{path} differs: {conditions_text(values)}." for path, values in unlike.items()
-        ]
+        sentences = [f"{name} differs: {conditions_text(of)}." for name, of in unlike.items()]
         mistakes.add(UsageError(sentences, hint=UNLIKE))
     corrections = None
     if request.corrections and stored.benchmark:
@@ -219,9 +216,8 @@ def _document(comparison: _Comparison, call: Naming = str) -> ComparisonDocument
         for name in times
     }
     horizons = {name: next(iter(by_name.values())).horizon for name, by_name in survival.items()}
-    contenders = {
-        group.name: _contender(group, comparison, survival) for group in comparison.groups
-    }
+    groups = comparison.groups
+    contenders = {group.name: _contender(group, comparison, survival) for group in groups}
     primary = primary_metric(benchmark, (contender.survival for contender in contenders.values()))
 
     def place(group: Group) -> tuple[bool, list[tuple[bool, float]]]:
@@ -230,7 +226,7 @@ def _document(comparison: _Comparison, call: Naming = str) -> ComparisonDocument
         figures = contender.metrics, contender.survival
         return group.is_baseline, rank_of_group(benchmark, primary, *figures)
 
-    groups = sorted(comparison.groups, key=place)
+    groups = sorted(groups, key=place)
     ordered = [contenders[group.name] for group in groups]
     pairings = [*_pairings(groups, comparison)]
     pairs = [_pair(*entry, comparison, horizons) for entry in pairings]
@@ -268,9 +264,7 @@ def _document(comparison: _Comparison, call: Naming = str) -> ComparisonDocument
         differences=differences,
         pairs=pairs,
         conditions=[
-            Condition(
-                name=path, values={name: [*group_values] for name, group_values in values.items()}
-            )
+            Condition(name=path, values={name: [*of] for name, of in values.items()})
             for path, values in comparison.unlike.items()
         ],
         gates=drops,

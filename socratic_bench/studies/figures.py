@@ -368,9 +368,7 @@ def rank_of_group(
     """A sort key of a group: by the primary figure, equal ones by the benchmark's own metric."""
     names = (primary.name, benchmark.primary_metric)
     figures = [(name, figure_of(name, metrics, survival)) for name in names]
-    return [
-        rank(figure.value if figure else None, _metric(benchmark, name)) for name, figure in figures
-    ]
+    return [rank(of.value if of else None, _metric(benchmark, name)) for name, of in figures]
 
 
 def survival_by_group(

@@ -80,9 +80,7 @@ def kind_of(runs: Sequence[RunRow], unlike: Collection[str] = ()) -> KindOf:
 
     def kind(run: RunRow) -> Hashable:
         values = tuple((name, _axis_value(run, name)) for name in treatments)
-        conditions = (
-            (path, value) for path, value in run.conditions.items() if path not in ignored
-        )
+        conditions = (entry for entry in run.conditions.items() if entry[0] not in ignored)
         return values, tuple(sorted(conditions))
 
     return kind

@@ -248,9 +248,8 @@ def _open_file(path: str) -> Place | FoundRun:
 def _open_sweep_document(document: Mapping[str, Any], path: str) -> Place:
     """The folder if it still exists, else the bucket."""
     artifacts = (document.get("output_artifacts"), document.get("s3_artifacts"))
-    roots = [
-        str(place.get("runs")).removesuffix(RAW) for place in artifacts if isinstance(place, dict)
-    ]
+    places = [place for place in artifacts if isinstance(place, dict)]
+    roots = [str(place.get("runs")).removesuffix(RAW) for place in places]
     existing = [root for root in roots if root.startswith(S3) or Path(root).is_dir()]
     if not existing:
         raise UsageError([f"{path}: the runs of this sweep are not where it says any more."])

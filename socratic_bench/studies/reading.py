@@ -313,9 +313,8 @@ def _find_source(argument: str, roots: Sequence[str], region: Region) -> FoundRu
         _check([Path(source.name).stem for source in sources], argument)
         return sources[0]
     root = argument.rstrip("/") or argument
-    names = [
-        Path(key).stem for key in store_at(root, region).keys(CURATED) if key.endswith(".json")
-    ]
+    keys = store_at(root, region).keys(CURATED)
+    names = [Path(key).stem for key in keys if key.endswith(".json")]
     _check(sorted(names), argument)
     return _stored(names[0], [root], region)
 

@@ -348,6 +348,4 @@ def _auc_by_author(answers: Sequence[Answer]) -> dict[str, float | None]:
     for answer in answers:
         if answer[0] is not None:
             groups[answer[0]].append(answer)
-    return {
-        author: rounded(_auc(author_answers)) for author, author_answers in sorted(groups.items())
-    }
+    return {author: rounded(_auc(given)) for author, given in sorted(groups.items())}

@@ -116,9 +116,7 @@ class LabelledEpisode(Episode, frozen=True, kw_only=True):
         label, rubric = self.turns[index].first, self.rubric
         assert rubric is not None  # noqa: S101 -- `prepare` gives one
         asking, tested = rubric.speakers
-        messages = [
-            (asking if line.role == "user" else tested, line.text) for line in label.history
-        ]
+        messages = [(asking if m.role == "user" else tested, m.text) for m in label.history]
         recent = messages[max(0, len(messages) - 2 * self.context_exchanges) :]
         if len(recent) < len(messages):
             recent = [(f"{asking}{FIRST_WORDS}", messages[0][1]), *recent]
@@ -145,9 +143,8 @@ class LabelledReplies(Benchmark):
 
     def prepare(self, config: CoreConfig) -> LabelledEpisode:
         # Labels do not change the hash of the replies.
-        replies = [
-            (turn.first.history, turn.first.prompt, turn.first.reply) for turn in self._turns
-        ]
+        labels = [turn.first for turn in self._turns]
+        replies = [(label.history, label.prompt, label.reply) for label in labels]
         opening = Sample(
             id=NAME,
             label=f"{len(self._turns)} labelled replies",

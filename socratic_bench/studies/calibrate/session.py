@@ -162,9 +162,7 @@ class Session:
 
     def _first_open(self, label: Label) -> int | None:
         given = {**label.scores, **label.events}
-        return next(
-            (n for n, question in enumerate(self._needed) if question.name not in given), None
-        )
+        return next((n for n, asked in enumerate(self._needed) if asked.name not in given), None)
 
 
 class Labelling(Struct, frozen=True, kw_only=True):

@@ -225,9 +225,7 @@ def _failure_counts(runs: Sequence[RunRow]) -> Mapping[str, Counter[str]]:
         if sent and answered is not None and sent > answered:
             again["any"] += sent - answered
     return {
-        "turn without a score": Counter(
-            turn.unjudged_reason for turn in played if turn.unjudged_reason
-        ),
+        "turn without a score": Counter(filter(None, (turn.unjudged_reason for turn in played))),
         "reply": Counter(turn.outcome for turn in played if turn.outcome != ANSWERED),
         "request sent again": again,
     }

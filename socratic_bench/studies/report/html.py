@@ -399,9 +399,8 @@ def _emphasis(models: Sequence[str]) -> Naming:
 
     def emphasise(text: str) -> str:
         parts = names.split(_unbroken(clean_text(text)))  # every other one is a name
-        return Markup("").join(
-            strong.format(part) if n % 2 else part for n, part in enumerate(parts)
-        )
+        words = (strong.format(part) if n % 2 else part for n, part in enumerate(parts))
+        return Markup("").join(words)
 
     return emphasise
 

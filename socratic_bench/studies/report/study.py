@@ -198,9 +198,8 @@ class Study:
         """The model that is better than every other, if there is one."""
         wins = [difference.winner for difference in self.differences]
         n_others = len(self.ranked) - 1
-        return next(
-            (name for name in self.ranked if n_others and wins.count(name) == n_others), None
-        )
+        best = (name for name in self.ranked if n_others and wins.count(name) == n_others)
+        return next(best, None)
 
     @cached_property
     def survival(self) -> Mapping[str, Survival]:
@@ -224,9 +223,7 @@ class Study:
     @property
     def groups(self) -> list[Group]:
         """The runs of each model as `compare` groups them."""
-        return [
-            Group(name=model, model=model, runs=tuple(runs)) for model, runs in self.runs.items()
-        ]
+        return [Group(name=name, model=name, runs=tuple(runs)) for name, runs in self.runs.items()]
 
     def estimate(
         self, values: Iterable[tuple[RunRow, float | None]], metric: MetricInfo

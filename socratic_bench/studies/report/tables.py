@@ -147,9 +147,8 @@ def _run(run: RunRow, rows: Rows) -> Mapping[str, Cell]:
         cost_usd=run.at("cost.total.total_usd"),
         is_stand_in_cost=run.at("cost.stand_in"),
     )
-    metrics = {
-        f"metric_{metric.name}": run.metrics[metric.name] for metric in rows.benchmark.metrics
-    }
+    names = [metric.name for metric in rows.benchmark.metrics]
+    metrics = {f"metric_{name}": run.metrics[name] for name in names}
     return {**record, **metrics}
 
 

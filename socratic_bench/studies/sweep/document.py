@@ -168,10 +168,9 @@ def _groups_of_axis(axis: str, result: SweepResult, design: Design) -> list[Grou
         value: [result.rows[cell.key] for cell in members if cell.key in result.rows]
         for value, members in cells.items()
     }
+    infos = result.benchmark.metrics
     completed = {
-        value: [
-            _figures(row, result.benchmark.metrics) for row in rows if row.status == "completed"
-        ]
+        value: [_figures(row, infos) for row in rows if row.status == "completed"]
         for value, rows in ended.items()
     }
     metrics = metrics_of_many(result.benchmark)
@@ -196,9 +195,7 @@ def _groups_of_axis(axis: str, result: SweepResult, design: Design) -> list[Grou
             n_failed=len(ended[value]) - len(runs),
             n_missing=n_cells - len(ended[value]),
             metrics={name: mean_of(runs, info, design) for name, info in infos.items()},
-            survival={
-                name: by_value[value] for name, by_value in survival.items() if value in by_value
-            },
+            survival={name: times[value] for name, times in survival.items() if value in times},
             hazards=hazards_of(runs, design),
             usage=usage_total(row.usage for row in ended[value]),
             cost_usd=cost_total(row.cost_usd for row in ended[value]),

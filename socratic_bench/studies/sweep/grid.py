@@ -137,9 +137,8 @@ class Grid(Struct, frozen=True, kw_only=True):
         settings = {**{name: getattr(self.base, name) for name in could_be_axes}, **values}
         seed = self._seed(settings, repeat)
         model_settings = self.by_model.get(str(values[MODEL]), {})
-        tier = {
-            name: value for name, value in model_settings.items() if not _is_apart(_declared(name))
-        }
+        names = [name for name in model_settings if not _is_apart(_declared(name))]
+        tier = {name: model_settings[name] for name in names}
         identity = _identity_bytes(
             {"common": dict(common), "asked": {**settings, **tier}, "seed": seed}
         )

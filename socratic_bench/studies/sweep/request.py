@@ -147,9 +147,8 @@ def _axes(
                 yield Axis(field.name, prompts)
         elif words := flags.get(field.setting.axis):
             axis_words = words if isinstance(words, list | tuple) else [str(words)]
-            values = [
-                value for word in axis_words for value in _values(field, word, sources, problems)
-            ]
+            readings = (_values(field, word, sources, problems) for word in axis_words)
+            values = [value for values in readings for value in values]
             text = f"{{{field.name}}} names {{value!r}} more than once: {{repeats}} repeats runs."
             repeated = dict.fromkeys(value for value in values if values.count(value) > 1)
             problems.extend(Problem.of(text, value=value) for value in repeated)

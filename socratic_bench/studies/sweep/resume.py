@@ -45,10 +45,9 @@ from socratic_bench.types import plural
 def find_sweep(grid: Grid, stores: Iterable[ListedStore]) -> SweepFile | None:
     """The newest sweep in the stores whose cells have the same in common, if there is one."""
     identity = grid.identity()
-    sweeps = [
-        sweep for store in stores for sweep in begun_sweeps(store) if sweep.identity == identity
-    ]
-    return max(sweeps, key=lambda sweep: sweep.sweep_id, default=None)
+    sweeps = (sweep for store in stores for sweep in begun_sweeps(store))
+    same = [sweep for sweep in sweeps if sweep.identity == identity]
+    return max(same, key=lambda sweep: sweep.sweep_id, default=None)
 
 
 def agree_on_beginning(begun: SweepFile, store: ListedStore) -> SweepFile:
