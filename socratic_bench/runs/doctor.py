@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any, TypeVar, get_args
 
+from msgspec import Struct
 from ulid import ULID
 
 from socratic_bench.concurrency import start_thread
@@ -80,39 +81,37 @@ def diagnose(
         if services is None:
             services = stack.enter_context(Services(monotonic_s=token.monotonic_s))
         stack.enter_context(services.cancel_token.parent_of(token))
-        diagnosis = _Diagnosis(distinct(targets), services, token, max_cost_usd)
+        own_limit = None if max_cost_usd is None else SpendingLimit(max_cost_usd)
+        diagnosis = _Diagnosis(
+            targets=distinct(targets),
+            services=services,
+            token=token,
+            max_cost_usd=max_cost_usd,
+            limit=services.spending or own_limit,
+            now=SteadyClock(monotonic_s=token.monotonic_s),
+        )
         return diagnosis.document(stores, call)
 
 
-class _Diagnosis:
+class _Diagnosis(Struct, frozen=True, kw_only=True):
     """Everything that is looked at, each thing in a thread of its own."""
 
-    def __init__(
-        self,
-        targets: Sequence[Target],
-        services: Services,
-        token: CancelToken,
-        max_cost_usd: float | None,
-    ) -> None:
-        self._targets = targets
-        self._services = services
-        self._token = token
-        self._max_cost_usd = max_cost_usd
-        self._limit = services.spending
-        if self._limit is None and max_cost_usd is not None:
-            self._limit = SpendingLimit(max_cost_usd)
-        self._now = SteadyClock(monotonic_s=token.monotonic_s)
-        self._begun_s = token.monotonic_s()
+    targets: Sequence[Target]
+    services: Services
+    token: CancelToken
+    max_cost_usd: float | None
+    limit: SpendingLimit | None
+    now: SteadyClock
 
     def document(self, stores: Sequence[CoreConfig], call: Callable[[str], str]) -> DoctorDocument:
         """Begin everything, wait for all results, and put them into the document."""
         calls = [
-            start_thread(partial(self._ask, n, target)) for n, target in enumerate(self._targets)
+            start_thread(partial(self._ask, n, target)) for n, target in enumerate(self.targets)
         ]
         looks = [*self._looks(stores)]
         quotas = [
             (group, start_thread(partial(_quotas, group)))
-            for group in _grouped(self._targets, lambda at: (*_account(at), at.config.region))
+            for group in _grouped(self.targets, lambda at: (*_account(at), at.config.region))
         ]
         answers = [self._answer(n, future) for n, future in enumerate(calls)]
         results = [*_regions(answers)]
@@ -133,7 +132,7 @@ class _Diagnosis:
         checks = [_entry(result, call) for result in results]
         counts = Counter(check.status for check in checks)
         counts.update(check.status for model in models for check in model.checks)
-        error = _early_end(self._token.error, answers)
+        error = _early_end(self.token.error, answers)
         if error is not None:
             error.call_settings(call)
         costs_usd = [model.cost_usd for model in models]
@@ -147,9 +146,9 @@ class _Diagnosis:
             checks=checks,
             models=models,
             cost_usd=round(sum(usd or 0.0 for usd in costs_usd), USD_PLACES) if is_known else None,
-            max_cost_usd=self._max_cost_usd,
-            billed=any(not target.config.offline for target in self._targets),
-            duration_seconds=round(self._token.monotonic_s() - self._begun_s, 3),
+            max_cost_usd=self.max_cost_usd,
+            billed=any(not target.config.offline for target in self.targets),
+            duration_seconds=round(self.now.elapsed_s(), 3),
             error=ErrorEntry.of(error) if error else None,
         )
 
@@ -159,7 +158,7 @@ class _Diagnosis:
         def look(results: Callable[[], Iterable[CheckResult]]) -> "Future[list[CheckResult]]":
             return start_thread(lambda: [*results()])
 
-        for group in _grouped(self._targets, _account):
+        for group in _grouped(self.targets, _account):
             config = group[0].config
             name = provider_of(group[0].model_id)
             yield "credentials", name, look(partial(load_provider(name).identities, config))
@@ -168,17 +167,17 @@ class _Diagnosis:
                 yield "folder", folder, look(partial(check_folder, group[0]))
         for group in _grouped(stores, _bucket):
             if bucket := group[0].s3_bucket:
-                check = partial(check_bucket, group[0], str(ULID()), self._token.sleep)
+                check = partial(check_bucket, group[0], str(ULID()), self.token.sleep)
                 yield "bucket_write", f"s3://{bucket}", look(check)
 
     def _ask(self, number: int, target: Target) -> TargetCall:
         return call_target(
             target,
             number,
-            services=self._services,
-            cancel_token=self._token,
-            now=self._now,
-            limit=self._limit,
+            services=self.services,
+            cancel_token=self.token,
+            now=self.now,
+            limit=self.limit,
         )
 
     def _answer(self, number: int, future: "Future[TargetCall]") -> TargetCall:
@@ -190,7 +189,7 @@ class _Diagnosis:
             return (
                 future.result()
                 if future.done()
-                else TargetCall(target=self._targets[number], error=error)
+                else TargetCall(target=self.targets[number], error=error)
             )
 
     def _of_quotas(
@@ -206,7 +205,7 @@ class _Diagnosis:
             return [_unchecked("quota", region, error)]
         except BenchError as error:
             return [CheckResult.of("quota", "unknown", region, error)]
-        for number, target in enumerate(self._targets):
+        for number, target in enumerate(self.targets):
             if target in group and target.model_id in quotas:
                 quota_of[number] = quotas[target.model_id]
         return []
@@ -216,7 +215,7 @@ class _Diagnosis:
         may hang.
         """
         try:
-            return self._token.result(future, LOOK_S)
+            return self.token.result(future, LOOK_S)
         except TimeoutError as error:
             raise Stopped(f"No answer within {LOOK_S:g} s.", end_reason="deadline") from error
 

@@ -210,7 +210,9 @@ class SimulatedModel(Struct, kw_only=True):
         return completion
 
     def _usage(self, request: Request, arguments: Wire, output_tokens: int) -> Usage:
-        parts = self._parts(request, arguments)
+        parts: Sequence[PromptBlock] = message_blocks(request)
+        if self.is_shaped:
+            parts = request_parts(arguments, scale=self.scale)
         tokens = sum(part.tokens for part in parts)
         if tokens > self.most_tokens:
             self.most_tokens, self.largest = tokens, arguments
@@ -221,11 +223,6 @@ class SimulatedModel(Struct, kw_only=True):
             cache_read_tokens=read,
             cache_write_tokens=write,
         )
-
-    def _parts(self, request: Request, arguments: Wire) -> Sequence[PromptBlock]:
-        if not self.is_shaped:
-            return message_blocks(request)
-        return request_parts(arguments, scale=self.scale)
 
     def _accepted(self, request: Request, key: CallKey) -> tuple[ShapedRequest, Reservation | None]:
         """The request in the shape that the model takes, and what is reserved for it.

@@ -40,10 +40,6 @@ COUNT_WAIT_S = 2.0
 
 _STS, _QUOTAS = "sts", "service-quotas"
 _SERVICE_NAMES = {_STS: "AWS STS", _QUOTAS: "Service Quotas"}
-_ENDPOINT_VARIABLES = {
-    _STS: "AWS_ENDPOINT_URL_STS",
-    _QUOTAS: "AWS_ENDPOINT_URL_SERVICE_QUOTAS",
-}
 _NOT_NEEDED = {
     _STS: "A run does not need to know it. To have it told, let AWS STS be reached "
     "(AWS_ENDPOINT_URL_STS) and allow sts:GetCallerIdentity.",
@@ -233,7 +229,8 @@ def _endpoint(config: CoreConfig, role_arn: str | None) -> Endpoint:
 
 
 def _skip_reason(service: str) -> str:
+    variable = f"AWS_ENDPOINT_URL_{service.upper().replace('-', '_')}"
     return (
         f"{_SERVICE_NAMES[service]} was not asked: models are called at an endpoint that is not "
-        f"AWS's own, and {_ENDPOINT_VARIABLES[service]} is not set"
+        f"AWS's own, and {variable} is not set"
     )
