@@ -226,7 +226,7 @@ def parse(parser: Parser, words: Sequence[str]) -> tuple[Flags, list[str]]:
 
 def _swallowed_configs(parser: Parser, flags: Flags) -> Iterator[str]:
     """A mistake for each config file that is read as a value of a flag with several values."""
-    names = _positionals(parser)
+    names = {name.replace("_", "-") for name in _positionals(parser)}
     for name, values in flags.items() if names and names.isdisjoint(flags) else ():
         takes_files = parser._option_string_actions[f"--{name}"].metavar == "FILE"  # noqa: SLF001
         for word in values if isinstance(values, list) and not takes_files else ():
