@@ -87,7 +87,7 @@ docs: $(VENV)/.dev
 
 torture: $(VENV)/.dev
 	@$(BIN)/python -m pytest -n auto -q -m "torture or not torture" tests/torture
-	@$(BIN)/python -m pytest -n auto -q -m torture tests --ignore=tests/torture
+	@$(BIN)/python -m pytest -n auto -q -m torture
 
 reliability: $(VENV)/.dev
 	@$(BIN)/python -m tests.matrix

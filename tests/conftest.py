@@ -1,5 +1,6 @@
 """No test sees the developer's own environment, account or home."""
 
+import atexit
 import gc
 import logging
 import os
@@ -69,6 +70,7 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.freeze()
+        atexit.register(gc.unfreeze)  # else nanobind would speak of leaks
         gc.set_threshold(*GC_THRESHOLDS)
         gc.enable()
 

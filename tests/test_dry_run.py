@@ -12,14 +12,10 @@ from msgspec.structs import replace
 
 from socratic_bench import RunConfig
 from socratic_bench.benchmarks.socratic.benchmark import BENCHMARK
-from socratic_bench.benchmarks.socratic.episode import EXPECTED_REPLIES
-from socratic_bench.catalogue.tokens import PrefixCache, PromptBlock
 from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.errors import ENDINGS
-from socratic_bench.runs.dry_run_models import expected_verdict
 from tests import owned_clock
 from tests.command import CLAUDE, OPENING, account, assert_valid, daily, environment, run
-from tests.fakes import RUBRIC
 
 HAIKU = "us.anthropic.claude-haiku-4-5-20251001-v1:0"
 NOVA = "amazon.nova-lite-v1:0"
@@ -476,22 +472,6 @@ def test_without_an_account_it_tells_all_the_same():
     assert document["cost"]["total"]["total_usd"] > 0
 
 
-# --- its parts ---
-
-
-def test_a_verdict_that_is_expected_can_be_read():
-    from socratic_bench.judging.verdict import read_verdict
-    from socratic_bench.types import ToolUse
-    from tests.fakes import completion
-
-    for length in ("short", "likely", "long"):
-        use = ToolUse(
-            "1", "record_verdict", expected_verdict(RUBRIC, EXPECTED_REPLIES["judge"][length])
-        )
-        verdict = read_verdict(completion((use,)), RUBRIC, judge_model="judge")
-        assert verdict.overall_score == 10
-
-
 def test_a_scripted_student_takes_an_expected_reply_for_an_open_question():
     from socratic_bench.benchmarks.socratic.heuristics import analyse
 
@@ -499,31 +479,3 @@ def test_a_scripted_student_takes_an_expected_reply_for_an_open_question():
 
     for length in ("short", "likely", "long"):
         assert analyse(episode.expected_reply("tutor", length)).open_ended
-
-
-def test_a_prefix_is_read_where_it_was_written():
-    cache = PrefixCache()
-    rubric = PromptBlock(("system", "r"), 1500, is_cached=True)
-
-    assert cache.use([rubric, PromptBlock(("user", "a"), 90)], 1024) == (0, 1500)
-    assert cache.use([rubric, PromptBlock(("user", "b"), 90)], 1024) == (1500, 0)
-    assert cache.use([PromptBlock(("system", "other"), 1500, is_cached=True)], 1024) == (0, 1500)
-
-
-def test_a_prefix_under_the_minimum_is_not_cached():
-    cache = PrefixCache()
-
-    for _ in range(2):
-        assert cache.use([PromptBlock(("system", "r"), 1023, is_cached=True)], 1024) == (0, 0)
-
-
-@pytest.mark.parametrize(("between", "read"), [(19, 2000), (20, 2000), (21, 0)])
-def test_what_was_written_is_found_twenty_blocks_back(between, read):
-    cache = PrefixCache()
-    first = PromptBlock(("user", "0"), 2000, is_cached=True)
-    cache.use([first], 1024)
-    more = [PromptBlock(("user", str(number)), 1) for number in range(1, between)]
-    last = PromptBlock(("user", "last"), 1, is_cached=True)
-    plain = PromptBlock(first.content, first.tokens)
-
-    assert cache.use([plain, *more, last], 1024)[0] == read

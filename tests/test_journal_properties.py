@@ -79,7 +79,9 @@ entries = st.lists(
     st.fixed_dictionaries({"kind": st.just("notice"), "text": words}), min_size=1, max_size=6
 )
 relaxed = settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    deadline=None,
+    max_examples=40,
 )
 
 

@@ -341,7 +341,7 @@ class NeverCountable(Sums):
         raise ZeroDivisionError("oh")
 
 
-@pytest.mark.parametrize("n_items", [1, 3, 60])
+@pytest.mark.parametrize("n_items", [1, 3])
 def test_a_defect_in_measuring_one_leaves_metrics_of_the_others_and_all_that_was_paid(
     service, out, n_items
 ):
@@ -372,7 +372,7 @@ def test_a_defect_in_measuring_one_leaves_metrics_of_the_others_and_all_that_was
 
 
 @pytest.mark.parametrize("benchmark", [Uncountable(), NeverCountable()])
-@pytest.mark.parametrize("n_items", [1, 3, 60])
+@pytest.mark.parametrize("n_items", [1, 3])
 def test_a_defect_in_the_metrics_leaves_none_and_all_that_was_paid(service, n_items, benchmark):
     service.scripts["tutor"] = sums()
     cut = play(turns=n_items, benchmark=benchmark)

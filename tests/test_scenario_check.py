@@ -2,12 +2,14 @@
 
 import re
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from socratic_bench.benchmarks.socratic.scenarios import check as checker
 from socratic_bench.benchmarks.socratic.scenarios.loading import (
     DATA,
     builtin_ids,
@@ -25,6 +27,14 @@ from tests.command import Outcome, assert_valid, daily, run
 from tests.scenario_files import GOOD, builtin, check, float_example, write
 
 _OWN_WORDS = 5  # shorter ones are anybody's
+
+
+@pytest.fixture(scope="module", autouse=True)
+def built_in_ones_are_checked_once():
+    advice_on = checker._advice_on
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(checker, "_advice_on", cache(lambda scenario: (*advice_on(scenario),)))
+        yield
 
 
 def test_no_two_students_say_the_same_sentence():

@@ -24,8 +24,6 @@ from tests.command import CLAUDE, COMMAND, OPENING, ROOT, Outcome, account, asse
 from tests.fakes import FakeBedrock, Said, Script, Sent, answer, refusal, scored
 from tests.test_bedrock_session import ROLE, refusal_of_sts
 
-pytestmark = pytest.mark.torture
-
 STUDENT, JUDGE = "other.student-v1:0", "other.judge-v1:0"
 GOOD = scored(3, 3, 4)
 
@@ -584,7 +582,6 @@ def test_an_answer_of_a_model_without_end_is_refused_by_name(name, tmp_path):
     assert PIECE.decode()[:60] not in outcome.stderr
 
 
-@pytest.mark.torture
 @pytest.mark.parametrize("name", ["in chunks", "events"])
 def test_nor_do_many_of_them_add_up(name, tmp_path):
     said = ENDLESS[name]
@@ -596,7 +593,6 @@ def test_nor_do_many_of_them_add_up(name, tmp_path):
     assert outcome.document["usage"]["total"]["attempts"] == 8
 
 
-@pytest.mark.torture
 def test_verdicts_without_end_at_once_keep_to_the_memory_of_few(tmp_path):
     """Up to four of them are asked for at once, beside the dialogue."""
     tutor = answer().body

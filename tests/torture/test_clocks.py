@@ -21,8 +21,6 @@ from tests.command import (
     run,
 )
 
-pytestmark = pytest.mark.torture
-
 # Stands before the standard library, as `sitecustomize`: the clock of the machine is set by so many
 # seconds, once it has been asked for the time so often. No other clock is touched.
 CLOCK = """

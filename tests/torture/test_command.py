@@ -12,8 +12,6 @@ import pytest
 from tests.command import OFFLINE, ROOT, daily, environment, printed, run
 from tests.torture.commands import COMMAND, shell
 
-pytestmark = pytest.mark.torture
-
 FULL = '"$@" >/dev/full'
 # Whoever reads is gone before anything is written.
 GONE = '{ sleep 0.2; "$@"; } | true; exit "${PIPESTATUS[0]}"'

@@ -17,8 +17,6 @@ import pytest
 from tests.command import OPENING, ROOT, Outcome, account, environment, run
 from tests.test_emulator_support import Raw, assistant, http, user
 
-pytestmark = pytest.mark.torture
-
 SOCRATIC = "emulator.socratic-v1:0"
 HAIKU = "anthropic.claude-3-haiku-20240307-v1:0"
 SMALL = "meta.llama3-8b-instruct-v1:0"

@@ -17,8 +17,6 @@ from tests.command import CLAUDE, OPENING, ROOT, account, assert_valid, daily, e
 from tests.interruptions import writing
 from tests.torture.commands import COMMAND
 
-pytestmark = pytest.mark.torture
-
 HANGING = "hang:role=tutor:after=1:ms=60000"
 ONE_RUN = ("--model", CLAUDE, "--prompt", OPENING, "--turns", "9")
 
@@ -79,7 +77,6 @@ def test_a_hangup_ends_a_run_with_its_document(kind, tmp_path):
     assert b"socratic-runner resume" in ended.stderr
 
 
-@pytest.mark.torture
 def test_a_hangup_ends_a_resumed_run_with_its_document(tmp_path):
     first = Hanging("--output-dir", str(tmp_path))
     run_id = first.document["run_id"]
@@ -171,7 +168,6 @@ def test_a_signal_ends_a_dry_run_that_waits_for_an_answer(number):
     assert b"Traceback" not in stderr
 
 
-@pytest.mark.torture
 def test_hangups_that_go_on_for_seconds_end_the_process():
     """Nobody reads the document that is being written."""
     with writing() as process:

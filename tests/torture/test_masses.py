@@ -8,8 +8,6 @@ import pytest
 from tests.command import assert_valid, daily, printed, run
 from tests.torture.commands import PLAY, shell
 
-pytestmark = pytest.mark.torture  # a process for each, which takes seconds
-
 MANY = 50_000
 
 

@@ -8,8 +8,6 @@ import pytest
 from tests.command import CLAUDE, Outcome, account, daily, run
 from tests.fakes import FakeBedrock, Sent, answer, refusal, scored
 
-pytestmark = pytest.mark.torture
-
 WARM = ("--temperature", "0.5")
 THINK = ("--enable-thinking",)
 HARD = ("--enable-thinking", "--thinking-budget-tokens", "5000")

@@ -15,7 +15,6 @@ from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.emulator.simulation import answer
 from tests.command import Outcome, account, begin
 
-pytestmark = pytest.mark.torture
 STEADY, LECTURER, JUDGE = (
     *("emulator.socratic-v1:0", "emulator.lecturer-v1:0"),
     "emulator.judge-v1:0",

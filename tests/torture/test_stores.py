@@ -30,8 +30,6 @@ from tests.resuming import (
     wait_for_calls,
 )
 
-pytestmark = pytest.mark.torture
-
 KEYS = {"AWS_ACCESS_KEY_ID": "AKIAEXAMPLE", "AWS_SECRET_ACCESS_KEY": "example"}
 OFFLINE = ("--offline", *WORDS, "--turns", "2", "--seed", "7", "--max-attempts", "2")
 # By the server's clock nobody has renewed any lease for long.
@@ -618,7 +616,6 @@ def test_no_request_of_a_killed_process_is_missing_from_the_count(
     kill_and_go_on(service, client, bucket, moto_url, calls)
 
 
-@pytest.mark.torture
 @pytest.mark.parametrize("calls", range(2, 11))
 def test_none_is_missing_wherever_the_kill_falls(service, client, bucket, moto_url, calls):
     kill_and_go_on(service, client, bucket, moto_url, calls)

@@ -12,7 +12,6 @@ from tests.storm import TURNS, weather
 from tests.test_signals import CODES
 from tests.verdicts import answers, assert_true
 
-pytestmark = pytest.mark.torture
 BATCH = 10_000
 
 

@@ -10,8 +10,6 @@ import pytest
 from tests.command import daily, environment, printed, run
 from tests.torture.commands import PLAY, shell
 
-pytestmark = pytest.mark.torture
-
 LATIN = b"caf\xe9"
 PATHS = (
     *("--output-dir", "--s3-prefix", "--scenario-file", "--transcript", "--system-prompt-file"),

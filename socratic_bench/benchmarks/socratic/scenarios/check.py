@@ -247,13 +247,15 @@ def _voice_lines(scenario: Scenario) -> dict[str, str]:
 
 def _repetitions(sentences: Mapping[str, str]) -> Iterator[str]:
     """Only pairs that share half of their words are compared letter by letter."""
-    words = {
-        where: frozenset(plain(text) if is_unspaced(text) else plain(text).split())
-        for where, text in sentences.items()
-    }
-    for (where, text), (place, other) in itertools.combinations(sentences.items(), 2):
-        common = len(words[where] & words[place])
-        if 2 * common >= max(len(words[where]), len(words[place])) and _is_alike(text, other):
+    bits: dict[str, int] = {}  # each word has one
+    rows = []
+    for where, text in sentences.items():
+        words = {*plain(text)} if is_unspaced(text) else {*plain(text).split()}
+        mask = sum(1 << bits.setdefault(word, len(bits)) for word in words)
+        rows.append((where, text, len(words), mask))
+    for (where, text, n, mask), (place, other, m, mask_of_other) in itertools.combinations(rows, 2):
+        n_common = (mask & mask_of_other).bit_count()
+        if 2 * n_common >= max(n, m) and _is_alike(text, other):
             start, _, number = where.rpartition(", ")
             same = number if place.startswith(f"{start}, ") else where
             yield f"{place}: says nearly the same as {same}"

@@ -153,13 +153,15 @@ def _policy(tutor: str) -> Policy:
 
 
 class _Index(Struct, frozen=True):
-    """The texts of a scenario by the sentence that they belong to, as vectors of length 1.
+    """The texts of a scenario by the sentence that they belong to, as vectors of length 1, whose
+    `components` stand by stem.
 
     `weights` has the inverse document frequency of each stem, `rarest` the highest of them. An
     example question leads to its sentence by its plain words.
     """
 
-    vectors: Mapping[str, Vector]
+    sentences: Sequence[str]
+    components: Mapping[str, Sequence[tuple[str, float]]]
     weights: Vector
     rarest: float
     sentence_by_example: Mapping[str, str]
@@ -183,10 +185,10 @@ def similarities(scenario: Scenario, tutor: str) -> Mapping[str, float]:
     question_vector = _unit_vector(
         {stem: n * index.weights.get(stem, index.rarest) for stem, n in counts.items()}
     )
-    cosines = {
-        sentence: sum(weight * vector.get(stem, 0.0) for stem, weight in question_vector.items())
-        for sentence, vector in index.vectors.items()
-    }
+    cosines = dict.fromkeys(index.sentences, 0.0)
+    for stem, weight in question_vector.items():
+        for sentence, component in index.components.get(stem, ()):
+            cosines[sentence] += weight * component
     examples = (index.sentence_by_example.get(plain(question)) for question in questions)
     return cosines | {sentence: 1.0 for sentence in examples if sentence is not None}
 
@@ -206,13 +208,14 @@ def _index(scenario: Scenario) -> _Index:
     }
     frequencies = Counter(chain.from_iterable(counts.values()))
     weights = {stem: math.log((1 + len(texts)) / n) for stem, n in frequencies.items()}
+    components: dict[str, list[tuple[str, float]]] = {}
+    for sentence, stems in counts.items():
+        vector = {stem: (1 + math.log(n)) * weights[stem] for stem, n in stems.items()}
+        for stem, component in _unit_vector(vector).items():
+            components.setdefault(stem, []).append((sentence, component))
     return _Index(
-        {
-            sentence: _unit_vector(
-                {stem: (1 + math.log(n)) * weights[stem] for stem, n in count.items()}
-            )
-            for sentence, count in counts.items()
-        },
+        tuple(counts),
+        components,
         weights,
         max(weights.values(), default=0.0),
         sentence_by_example,
