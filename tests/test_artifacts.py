@@ -17,7 +17,7 @@ from socratic_bench.storage.folder import FolderStore
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.s3 import S3Store
 from socratic_bench.storage.stores import open_bucket, open_folder
-from tests.fakes import KEPT, PATIENCE_S, FakeBedrock, Said, xml
+from tests.fakes import KEPT, PATIENCE_S, FakeBedrock, Said
 
 KEY = "raw/runs/run-1/turn_000.json"
 
@@ -257,25 +257,6 @@ class TestBucket:
             threading.Event().wait(0.01)
         assert len(s3.sent) == 1
 
-    @pytest.mark.parametrize(
-        "answer",
-        [xml(403, "AccessDenied"), xml(404, "NoSuchBucket"), xml(500, "InternalError")],
-        ids=lambda answer: str(answer.status),
-    )
-    def test_a_refused_put_is_an_artifact_error(self, s3, store, answer):
-        s3.scripts[""] = [answer]
-
-        with pytest.raises(ArtifactError) as failed:
-            store.put(KEY, b"x")
-        assert failed.value.message.startswith(f"s3://bucket/{KEY} could not be written: ")
-        assert (failed.value.end_reason, failed.value.retryable) == ("artifacts", True)
-
-    def test_nobody_there_is_an_artifact_error(self, s3, store):
-        s3.close()
-
-        with pytest.raises(ArtifactError):
-            store.put(KEY, b"x")
-
     def test_the_callers_own_keys_and_region_sign(self, s3, store):
         store.put(KEY, b"{}")
 
@@ -362,26 +343,6 @@ class TestDelivery:
         assert delivery.settle() is None
         delivery.close()
 
-    def test_every_store_gets_every_file(self):
-        stores = [FlakyStore(), FlakyStore()]
-        delivery = Delivery(stores)
-        delivery.send("a", b"1")
-        delivery.send("b", b"2")
-
-        assert delivery.settle() is None
-        assert [store.kept for store in stores] == [{"a": b"1", "b": b"2"}] * 2
-        delivery.close()
-
-    def test_what_failed_is_tried_once_more(self):
-        store = FlakyStore(a=1)
-        delivery = Delivery([store])
-        delivery.send("a", b"1")
-        delivery.send("b", b"2")
-
-        assert delivery.settle() is None
-        assert sorted(store.puts) == ["a", "a", "b"]
-        delivery.close()
-
     def test_and_not_a_third_time(self):
         store = FlakyStore(a=2)
         delivery = Delivery([store])
@@ -392,18 +353,6 @@ class TestDelivery:
         assert isinstance(error, ArtifactError)
         assert (error.message, error.hint) == ("1 artifact is missing. a failed.", "Try again.")
         assert sorted(store.puts) == ["a", "a", "b"]
-        delivery.close()
-
-    def test_sending_waits_for_nobody(self):
-        store = BlockedStore()
-        delivery = Delivery([store])
-        for number in range(20):
-            delivery.send(str(number), b"")
-
-        assert store.kept == {}
-        store.released.set()
-        assert delivery.settle() is None
-        assert len(store.kept) == 20
         delivery.close()
 
     def test_settling_in_a_hurry_names_what_is_late(self):

@@ -134,14 +134,6 @@ def test_optimized_latency_has_a_price_of_its_own_or_none(tmp_path):
     assert optimized["judge"] == standard["judge"]
 
 
-def test_a_dry_run_knows_no_price_of_optimized_latency_either():
-    words = ("--model", MODEL, "--judge-model", JUDGE, "--prompt", OPENING, "--turns", "2")
-    env = {**environment(), "BEDROCK_MODEL_IDS": json.dumps([MODEL]), "AWS_REGION": "us-east-1"}
-    told = run("--offline", "--dry-run", *words, *OPTIMIZED, env=env).document
-
-    assert (told["cost"]["tutor"], told["cost"]["total"]) == (None, None)
-
-
 def test_a_budget_needs_the_price_of_optimized_latency():
     outcome = play(*OPTIMIZED, "--max-cost-usd", "1", tutor=MODEL)
 
@@ -168,13 +160,6 @@ def test_failed_requests_that_may_be_billed_are_shown_apart():
     one = cost["maybe_billed"]["at_most_usd"] / 2
     n_in = faulty.document["turns"][0]["usage"]["tutor"]["input_tokens"]
     assert n_in * 3e-6 + 1024 * 15e-6 < one < n_in * 6 * 3.75e-6 + 1024 * 15e-6
-
-
-def test_the_curated_file_has_the_cost(tmp_path):
-    document = play("--output-dir", str(tmp_path)).document
-    curated = tmp_path / "curated" / "runs" / f"{document['run_id']}.json"
-
-    assert json.loads(curated.read_bytes())["cost"] == document["cost"]
 
 
 # --- mistakes ---

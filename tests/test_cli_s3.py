@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.command import OFFLINE, assert_valid, begin, environment, printed, run
+from tests.command import OFFLINE, assert_valid, begin, daily, environment, printed, run
 from tests.fakes import FakeBedrock, Said, Sent, relayed, xml
 
 KEYS = {"AWS_ACCESS_KEY_ID": "AKIAEXAMPLE", "AWS_SECRET_ACCESS_KEY": "example"}
@@ -168,27 +168,6 @@ def test_a_slow_bucket_does_not_slow_the_dialogue(client, bucket, moto_url):
     assert set(kept(client, bucket)) == {*names(run_id), f"curated/runs/{run_id}.json"}
 
 
-def test_every_object_is_encrypted_with_the_key_that_was_asked_for(client, bucket, moto_url):
-    env = environment(AWS_ENDPOINT_URL_S3=moto_url, RUNNER_S3_KMS_KEY_ID="alias/mine", **KEYS)
-    outcome = run(*WORDS, "--s3-bucket", bucket, env=env)
-
-    assert outcome.exit_code == 0
-    rows = client.list_objects_v2(Bucket=bucket)["Contents"]
-    heads = [client.head_object(Bucket=bucket, Key=row["Key"]) for row in rows]
-    assert {(h["ServerSideEncryption"], h["SSEKMSKeyId"]) for h in heads} == {
-        ("aws:kms", "alias/mine")
-    }
-
-
-def test_a_missing_bucket_is_told_by_the_flag_that_named_it(moto_url):
-    env = environment(AWS_ENDPOINT_URL_S3=moto_url, **KEYS)
-    outcome = run(*WORDS, "--s3-bucket", "no-such-bucket", env=env)
-
-    assert outcome.exit_code == 2
-    assert "No such bucket: no-such-bucket (--s3-bucket)." in outcome.stderr
-    assert "or leave out --s3-bucket and unset RUNNER_S3_BUCKET" in outcome.stderr
-
-
 def test_a_bucket_in_another_region_is_used_and_said(client, bucket, moto_url):
     def elsewhere(sent: Sent) -> Said | None:
         if "/eu-west-1/s3/" in sent.headers["Authorization"]:
@@ -222,7 +201,7 @@ REFUSALS: dict[str, tuple[Said, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSALS)
+@pytest.mark.parametrize("name", daily(REFUSALS, "no access", "no key"))
 def test_a_refusal_is_exit_4_with_a_hint_that_helps(name):
     """The check before the run is denied, so that only the writes find out."""
     said, words = REFUSALS[name]

@@ -47,18 +47,6 @@ def test_the_package_is_light_until_it_is_started():
     assert run(code) == "[]\n"
 
 
-def test_the_emulator_imports_none_of_the_rooms_that_it_is_used_to_test():
-    code = (
-        "import sys; from socratic_bench.emulator import Emulator\n"
-        "with Emulator(): pass\n"
-        "print(*sys.modules)"
-    )
-
-    rooms = {name for name in run(code).split() if name.startswith("socratic_bench.")}
-    strangers = {name.split(".")[1] for name in rooms} - {"emulator", "types", "version"}
-    assert strangers == set()
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_served_emulator_ends_on_a_signal(number):
     with subprocess.Popen(

@@ -59,11 +59,6 @@ def test_a_document_alone_has_the_same_row_while_its_folder_is_there(folder, tmp
     assert not any(verdict.rationale for one in row.turns for verdict in one.verdicts)
 
 
-def test_a_run_that_two_arguments_have_counts_once(folder):
-    run_id = min(curated(folder))
-    assert len(rows_of(folder, folder / f"curated/runs/{run_id}.json").runs) == 4
-
-
 @pytest.mark.parametrize(
     ("content", "why"),
     [

@@ -8,7 +8,7 @@ import re
 import pytest
 from msgspec.structs import replace
 
-from socratic_bench import UsageError, run
+from socratic_bench import run
 from socratic_bench.storage.delivery import Delivery
 from tests.fakes import (
     KEPT,
@@ -45,39 +45,6 @@ class TestArtifacts:
 
         assert breaches("curated", curated) == []
         assert {**curated, "kind": "run"} == json.loads(json.dumps(result.document))
-
-    def test_a_bucket_gets_the_same_tree(self, play, out, moto_url, monkeypatch):
-        monkeypatch.setenv("AWS_ENDPOINT_URL_S3", moto_url)
-        import boto3
-
-        client = boto3.client("s3", region_name="us-east-1")
-        client.create_bucket(Bucket="run-bucket")
-        result = play(s3_bucket="run-bucket", s3_prefix="p")
-        kept = {
-            entry["Key"]: json.loads(
-                client.get_object(Bucket="run-bucket", Key=entry["Key"])["Body"].read()
-            )
-            for entry in client.list_objects_v2(Bucket="run-bucket")["Contents"]
-            if "/journal/" not in entry["Key"]
-        }
-        client.close()
-
-        in_folder = stored(out)
-        assert {f"p/{key}": value for key, value in in_folder.items()} == kept
-        assert result.document["s3_artifacts"] == {
-            "raw": f"s3://run-bucket/p/raw/runs/{result.run_id}/",
-            "curated": f"s3://run-bucket/p/curated/runs/{result.run_id}.json",
-        }
-
-    def test_a_missing_bucket_is_refused_before_any_call(
-        self, play, service, moto_url, monkeypatch
-    ):
-        monkeypatch.setenv("AWS_ENDPOINT_URL_S3", moto_url)
-
-        with pytest.raises(UsageError) as refused:
-            play(s3_bucket="no-such-bucket")
-        assert refused.value.problems == ("No such bucket: no-such-bucket (s3_bucket).",)
-        assert service.sent == []
 
     @pytest.mark.parametrize("broken", ["raw", "curated"])
     def test_a_store_that_fails_leaves_no_curated_file(
