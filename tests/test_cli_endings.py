@@ -52,31 +52,19 @@ def has_turns(outcome):
     return outcome.document["n_turns"] > 0
 
 
+# One of each exit code; test_runner_endings.py has every way to end.
 # faults -> exit code, status, end reason, turns played
 ENDINGS = {
     "complete": ([], 0, "completed", "max_turns", 3),
-    "filtered": (["filtered:role=tutor:after=1"], 0, "completed", "content_filtered", 2),
     "guardrail": (["guardrail:role=tutor:after=1"], 0, "completed", "guardrail", 2),
-    "context stop": (["context_stop:role=tutor:after=1"], 0, "completed", "context_window", 2),
-    "context refused": (["context_window:role=tutor:after=2"], 0, "completed", "context_window", 2),
-    "empty": (["empty_reply:role=tutor:after=1"], 0, "completed", "empty_reply", 2),
     "nothing judged": (["filtered:role=tutor"], 5, "completed", "content_filtered", 1),
-    "tutor gone at once": (["unavailable:role=tutor"], 4, "partial", "unavailable", 0),
     "tutor gone later": (["throttled:role=tutor:after=2"], 4, "partial", "unavailable", 2),
     "judge gone": (["internal:role=judge"], 4, "partial", "unavailable", 3),
-    "tutor denied": (["access_denied:role=tutor"], 3, "failed", "access", 0),
-    "tutor denied later": (["access_denied:role=tutor:after=1"], 3, "partial", "access", 1),
-    "tutor unknown": (["not_found:role=tutor"], 3, "failed", "unknown_model", 0),
-    "tutor refused": (["validation:role=tutor"], 3, "failed", "refused_request", 0),
-    "profile needed": (["on_demand:role=tutor"], 3, "failed", "refused_request", 0),
     "expired": (["expired_token:role=tutor:after=1"], 3, "partial", "credentials", 1),
-    "prose verdicts": (["prose_verdict:role=judge"], 5, "completed", "max_turns", 3),
 }
 
-EVERY_DAY = ("complete", "guardrail", "nothing judged", "tutor gone later", "judge gone", "expired")
 
-
-@pytest.mark.parametrize("case", daily(ENDINGS, *EVERY_DAY))
+@pytest.mark.parametrize("case", ENDINGS)
 def test_ending(case):
     faults, exit_code, status, end_reason, n_turns = ENDINGS[case]
     outcome = play(*faults)
@@ -207,16 +195,6 @@ def test_thresholds_move_the_metrics_and_are_printed():
     assert (strict["thresholds"]["compliance"], strict["thresholds"]["half_life"]) == (10.0, 1.0)
 
 
-def test_deadline_cuts_a_call_and_keeps_what_was_finished():
-    outcome = in_time(
-        lambda s: play("hang:role=tutor:after=1:ms=600000", words=("--deadline", str(s))),
-        has_turns,
-    )
-
-    assert (outcome.exit_code, outcome.document["end_reason"]) == (6, "deadline")
-    assert outcome.document["n_turns"] == 1
-
-
 def test_usage_mistakes_come_all_at_once_before_any_call():
     requests: list[object] = []
     outcome = play(
@@ -278,17 +256,6 @@ def test_no_credentials_is_exit_3_and_never_tried_again():
     assert (outcome.exit_code, outcome.document["end_reason"]) == (3, "credentials")
     assert "Traceback" not in outcome.stderr
     assert "AWS_ACCESS_KEY_ID" in outcome.stderr
-
-
-def test_unreachable_endpoint_is_unavailable():
-    env = account("http://127.0.0.1:9", CLAUDE)
-    outcome = run(
-        "--model", CLAUDE, "--prompt", OPENING, "--turns", "1", "--max-attempts", "2", env=env
-    )
-
-    assert (outcome.exit_code, outcome.document["end_reason"]) == (4, "unavailable")
-    assert outcome.document["usage"]["tutor"]["attempts"] == 2
-    assert "endpoint" in outcome.document["error"]["hint"]
 
 
 @pytest.mark.parametrize(
