@@ -28,6 +28,7 @@ settings.register_profile(
     "repository",
     deadline=None,
     derandomize=True,
+    max_examples=50,
     database=None,
     suppress_health_check=[HealthCheck.too_slow],
 )

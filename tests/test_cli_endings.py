@@ -10,6 +10,8 @@ import time
 
 import pytest
 
+from socratic_bench.benchmarks.execution.benchmark import ExecutionBenchmark
+from socratic_bench.benchmarks.socratic.benchmark import SocraticBenchmark
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from tests.command import (
     CLAUDE,
@@ -285,19 +287,16 @@ def test_signal_before_anything_started_still_gives_a_document(names, code):
     assert b"Traceback" not in stderr
 
 
-def test_defect_is_exit_1_with_a_document_and_a_traceback_only_on_request(tmp_path):
-    """A broken installation stands for a defect: a prompt is not there."""
-    import shutil
+def broken(*_):
+    raise ZeroDivisionError
 
-    for part in ("cli", "socratic_bench"):
-        shutil.copytree(ROOT / part, tmp_path / part)
-    (tmp_path / "socratic_bench/benchmarks/socratic/tutor_prompt.md").unlink()
-    with (tmp_path / "socratic_bench/benchmarks/execution/benchmark.py").open("a") as source:
-        source.write("ExecutionBenchmark.prepare = lambda *_: 1 / 0\n")
-    env = environment(PYTHONPATH=str(tmp_path))
-    plain = run(*OFFLINE, env=env, cwd=tmp_path)
+
+def test_defect_is_exit_1_with_a_document_and_a_traceback_only_on_request(monkeypatch):
+    monkeypatch.setattr(SocraticBenchmark, "prepare", broken)
+    monkeypatch.setattr(ExecutionBenchmark, "prepare", broken)
+    plain = run(*OFFLINE)
     other = ("--offline", "--model", "emulator.executes-v1:0", "--benchmark", "execution")
-    debug = run(*other, "--debug", env=env, cwd=tmp_path)
+    debug = run(*other, "--debug")
     told = json.loads(debug.stdout)
 
     assert (plain.exit_code, plain.document["end_reason"]) == (1, "internal")
@@ -309,18 +308,16 @@ def test_defect_is_exit_1_with_a_document_and_a_traceback_only_on_request(tmp_pa
     assert (told["benchmark"], told["model"]) == ("execution", "emulator.executes-v1:0")
 
 
-def test_a_defect_in_a_benchmark_s_metrics_leaves_the_document_of_what_was_played(tmp_path):
-    import shutil
-
-    for part in ("cli", "socratic_bench"):
-        shutil.copytree(ROOT / part, tmp_path / part)
-    with (tmp_path / "socratic_bench/benchmarks/socratic/benchmark.py").open("a") as source:
-        source.write("SocraticBenchmark.summarise = lambda *_: 1 / 0\n")
-    outcome = run(*OFFLINE, env=environment(PYTHONPATH=str(tmp_path)), cwd=tmp_path)
+def test_a_defect_in_a_benchmark_s_metrics_leaves_the_document_of_what_was_played(
+    monkeypatch, tmp_path
+):
+    with monkeypatch.context() as patch:
+        patch.setattr(SocraticBenchmark, "summarise", broken)
+        outcome = run(*OFFLINE, "--turns", "8")
     document = outcome.document
     kept = tmp_path / "kept.json"
     kept.write_bytes(outcome.stdout)
-    whole = run("--resume-from", str(kept), env=environment(), cwd=ROOT)
+    whole = run("--resume-from", str(kept))
 
     assert (outcome.exit_code, document["end_reason"]) == (1, "internal")
     assert_valid("run", document)

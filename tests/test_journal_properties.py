@@ -81,7 +81,6 @@ entries = st.lists(
 relaxed = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     deadline=None,
-    max_examples=40,
 )
 
 
