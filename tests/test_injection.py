@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.command import CLAUDE, OPENING, Outcome, account, assert_valid, run
+from tests.command import CLAUDE, OPENING, PLAIN_RUBRIC, Outcome, account, assert_valid, run
 from tests.fakes import FakeBedrock, Sent, answer, refusal, scored
 
 JUDGE = "other.judge-v1:0"
@@ -31,6 +31,7 @@ def play(replies: Sequence[str], *words: str) -> tuple[Outcome, list[Sent]]:
     with FakeBedrock(scripts) as served:
         env = account(served.url, CLAUDE, RUNNER_JUDGE_MODEL=JUDGE)
         flags = ("--model", CLAUDE, "--prompt", OPENING, "--seed", str(SEED))
+        flags = (*flags, "--rubric", PLAIN_RUBRIC)  # the judge gives verdicts alone
         outcome = run(*flags, "--turns", str(len(replies)), *words, env=env)
         return outcome, list(served.sent)
 
@@ -183,12 +184,12 @@ def test_a_run_that_goes_on_asks_its_judge_nothing_twice(tmp_path):
         env = account(served.url, CLAUDE, RUNNER_JUDGE_MODEL=JUDGE)
         env["AWS_ACCESS_KEY_ID"] = secret
         words = ("--model", CLAUDE, "--prompt", OPENING, "--seed", str(SEED), "--turns", "3")
+        words = (*words, "--rubric", PLAIN_RUBRIC)
         cut = run(*words, "--output-dir", str(tmp_path), env=env)
         served.reset()
         served.scripts = {CLAUDE: answers[2:], JUDGE: [scored(1, 1, 1)]}
         whole = run(*words, "--resume", "--output-dir", str(tmp_path), env=env)
 
         assert (cut.exit_code, whole.exit_code) == (3, 0), whole.stderr
-        # One verdict; and the whole dialogue, twice, since a verdict is no answer to that.
-        assert [sent.model_id for sent in served.sent] == [CLAUDE, *[JUDGE] * 3]
+        assert [sent.model_id for sent in served.sent] == [CLAUDE, JUDGE]
     assert whole.document["judge"]["judged_turns"] == 3
