@@ -159,7 +159,6 @@ def _price_keys(model_id: str, region: str | None) -> tuple[str, ...]:
 
 @cache
 def builtin_prices() -> PriceTable:
-    """The prices in the package's table of models."""
     return PriceTable(models=price_rows(), source=PriceSource(**price_source()))
 
 

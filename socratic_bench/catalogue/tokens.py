@@ -37,7 +37,6 @@ def schema_length(tool: Tool) -> int:
 
 
 def packed_schema(tool: Tool) -> bytes:
-    """A tool's JSON Schema in compact JSON."""
     schema = dict(tool.input_schema)
     try:
         return orjson.dumps(schema)

@@ -76,7 +76,6 @@ def _is_known(model_id: str, base: str) -> bool:
 
 @cache
 def listed_models() -> tuple[Traits, ...]:
-    """The real models that the control plane names."""
     return tuple(map(traits_of, _table()["context_windows"]))
 
 

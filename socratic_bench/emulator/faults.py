@@ -8,62 +8,23 @@ from msgspec import Meta, Struct
 
 from socratic_bench.emulator.dialogue import hashed
 from socratic_bench.emulator.models import Role
+from socratic_bench.emulator.models.grammar import data_file
 
 # What the service or the network does to a call.
-ERROR_KINDS = (
-    "throttled",
-    "daily_quota",
-    "quota_exceeded",
-    "not_ready",
-    "internal",
-    "unavailable",
-    "model_timeout",
-    "model_error",
-    "validation",
-    "access_denied",
-    "not_found",
-    "expired_token",
-    "unrecognized_key",
-    "on_demand",
-    "legacy",
-    "context_window",
-    "denied_streaming",
-)
+ERROR_KINDS = tuple(data_file("fault_errors.toml"))
 WIRE_KINDS = (
-    "reset",
-    "refused",
-    "bad_gateway",
-    "cut",
-    "cut_frame",
-    "corrupt",
-    "empty_body",
-    "html",
-    "truncated_json",
-    "no_output",
-    "hang",
-    "stream_error",
-    "no_metadata",
+    *("reset", "refused", "bad_gateway", "cut", "cut_frame", "corrupt", "empty_body", "html"),
+    *("truncated_json", "no_output", "hang", "stream_error", "no_metadata"),
 )
 # What a model makes of its reply.
 CONTENT_KINDS = (
-    "empty_reply",
-    "filtered",
-    "guardrail",
-    "max_tokens",
-    "context_stop",
-    "reasoning_only",
-    "malformed_output",
-    "huge_reply",
+    *("empty_reply", "filtered", "guardrail", "max_tokens", "context_stop", "reasoning_only"),
+    *("malformed_output", "huge_reply"),
 )
 # What only a judge can get wrong; other roles are left alone.
 VERDICT_KINDS = (
-    "prose_verdict",
-    "wrapped_verdict",
-    "out_of_range",
-    "off_step",
-    "missing_dimension",
-    "string_score",
-    "nan_score",
+    *("prose_verdict", "wrapped_verdict", "out_of_range", "off_step", "missing_dimension"),
+    *("string_score", "nan_score"),
 )
 KINDS = ERROR_KINDS + WIRE_KINDS + CONTENT_KINDS + VERDICT_KINDS
 STREAM_ONLY_KINDS = ("cut_frame", "stream_error", "no_metadata", "denied_streaming")

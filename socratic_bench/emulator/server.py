@@ -88,7 +88,6 @@ class Emulator:
         self._wake()
 
     def forget(self, connection: "_Connection") -> None:
-        """Drop an ended connection from the open ones."""
         with self._lock:
             self._connections.discard(connection)
 

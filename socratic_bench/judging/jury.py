@@ -60,7 +60,6 @@ class Jury(Struct, frozen=True, kw_only=True):
 
     @property
     def model_id(self) -> str:
-        """The ids of all judges, joined."""
         return "+".join(judge.model.model_id for judge in self.judges)
 
     @property

@@ -14,7 +14,6 @@ FILE_SUFFIX = ".toml"
 
 
 def rubric_names(folder: Path) -> tuple[str, ...]:
-    """The names of the rubrics in a folder."""
     return tuple(sorted(file.stem for file in folder.glob(f"*{FILE_SUFFIX}")))
 
 

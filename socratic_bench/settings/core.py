@@ -62,7 +62,6 @@ class Gate(Struct, frozen=True):
 
     @property
     def word(self) -> str:
-        """The gate as it is given."""
         return f"{self.metric}={self.bound:g}"
 
     def passes(self, value: float) -> bool:

@@ -101,7 +101,6 @@ class Reader:
         self._table = table(kind)
 
     def given(self, flag: str) -> bool:
-        """Whether the flag was given."""
         return flag in self.sources.flags
 
     def word(self, flag: str) -> str | None:
@@ -137,7 +136,6 @@ class Reader:
         return field.default if value is None else value
 
     def default(self, name: str) -> Any:  # noqa: ANN401 -- any field's
-        """The field's default."""
         return self._table[name].default
 
     def _words(self, field: SettingField) -> Sequence[str]:

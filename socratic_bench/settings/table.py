@@ -155,7 +155,6 @@ def _fields(kind: Kind) -> Iterator[SettingField]:
 
 
 def names_where(kind: Kind, condition: Callable[[Setting], object]) -> tuple[str, ...]:
-    """The names of the settings that meet a condition."""
     return tuple(name for name, field in table(kind).items() if condition(field.setting))
 
 

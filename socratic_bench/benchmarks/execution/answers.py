@@ -59,13 +59,11 @@ class ExecutionTurn(Turn, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, turn: Turn) -> ExecutionTurn:
-        """A turn of this benchmark's episode, by its own type."""
         assert isinstance(turn, cls)  # noqa: S101 -- there are no other episodes
         return turn
 
     @property
     def target_program(self) -> Program:
-        """The program whose output was asked for: the one that is shown, or chosen."""
         return self.item_outcome.target_program
 
     @property

@@ -149,7 +149,6 @@ class ExecutionEpisode(Episode, frozen=True, kw_only=True):
         return EpisodeResult(end_reason="max_turns")
 
     def ask(self, context: EpisodeContext, index: int) -> Turn:
-        """The turn of one item."""
         item = self.items[index]
         prompt, sampling = clean(prompt_of(item)), sampling_of(self.settings, item)
         request = Request(

@@ -85,7 +85,6 @@ class Item(Struct, frozen=True, kw_only=True):
         return self.kind in ("choice", "control")
 
     def code(self, program: Program) -> str:
-        """The source text of a program."""
         return (self.problem.mutated_code or "") if program == "mutated" else self.problem.code
 
     def output(self, program: Program) -> str | None:
@@ -225,7 +224,6 @@ def prompt_of(item: Item) -> str:
 
 
 def prompts_sha256() -> str:
-    """The digest of the file with all prompts."""
     return sha256(_PROMPTS_FILE.read_bytes()).hexdigest()
 
 

@@ -134,7 +134,6 @@ def reverted_cases(readable: Outcomes) -> Cases:
 
 
 def count_outcomes(outcomes: Outcomes) -> dict[str, int]:
-    """The number of calls with each outcome."""
     counter = Counter(outcome.outcome for outcome in outcomes)
     return {name: counter[name] for name in OUTCOMES}
 

@@ -49,7 +49,6 @@ def _task_settings(settings: Settings) -> Iterator[TaskSettings]:
 
 
 def sampling_of(settings: Settings, item: Item) -> Sampling:
-    """The generation settings of one item."""
     task = _settings_of(settings, "choice" if item.is_choice else "pred")
     budget, bound = settings.thinking_budget_tokens, task.max_tokens
     if item.kind == "reasoning":

@@ -218,7 +218,6 @@ def lapses_of(findings: Sequence[Mapping[str, Any]]) -> list[LapseEntry]:
 
 
 def flags_of(findings: Sequence[Mapping[str, Any]], turn: int) -> tuple[str, ...]:
-    """The kinds of lapses in the student's reply at a turn."""
     return tuple(entry.lapse for entry in lapses_of(findings) if entry.turn == turn)
 
 

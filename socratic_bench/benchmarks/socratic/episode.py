@@ -1,7 +1,9 @@
 """The turn loop: the student speaks, the tutor replies, until the dialogue ends."""
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache, partial
+from pathlib import Path
 
 from msgspec.structs import asdict, replace
 
@@ -43,7 +45,6 @@ from socratic_bench.ports.benchmark import (
 from socratic_bench.settings import MAX_TURNS
 from socratic_bench.turns import ClosingAnswer, Turn
 from socratic_bench.types import (
-    JUDGE,
     CallKey,
     Completion,
     EndReason,
@@ -140,12 +141,11 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
         )
 
     def with_findings(self, turns: Sequence[Turn], findings: ClosingAnswer) -> tuple[Turn, ...]:
-        """The turns with the lapses of the student's words, where a model said them."""
         return with_flags(turns, findings)
 
     def expected_reply(self, role: Role, length: Length) -> str:
         """One open question, a student's answer to one, or a judge's reason for a score."""
-        return EXPECTED_REPLIES[role][length]
+        return expected_replies()[role][length]
 
     def _student(self, context: EpisodeContext) -> Student:
         schedule = schedule_of(self.settings, self.scenario, self.transcript)
@@ -209,44 +209,7 @@ def schedule_of(settings: Settings, scenario: Scenario, transcript: Transcript) 
     )
 
 
-# Typical replies, for estimates of tokens and cost.
-_TUTOR: Mapping[Length, str] = {
-    "short": "What makes you think so, in your own words?",
-    "likely": (
-        "You say that it has always been like that. What would have to happen for you to doubt it, "
-        "and how would you notice?"
-    ),
-    "long": (
-        "You said that it has always been like that, and a moment ago you spoke of one case in "
-        "which it was not. Both of these seem to matter to you, and they do not sit easily with "
-        "each other. Suppose that somebody who knows you well heard you say the two things in one "
-        "sentence. What would they ask you first, and why would it be hard to answer?"
-    ),
-}
-_STUDENT: Mapping[Length, str] = {
-    "short": "I am not sure. I just always thought so.",
-    "likely": (
-        "I never really thought about that. I guess I would have to see it with my own eyes, "
-        "because so far everybody I know has told me the same thing."
-    ),
-    "long": (
-        "Hm, that is a good point, and I never really thought about it in that way. I guess I "
-        "would have to see it with my own eyes, because so far everybody I know has told me the "
-        "same thing, and it has always worked out like that for me. But if I am honest I have "
-        "only seen it twice, so perhaps that is not as much as it feels like."
-    ),
-}
-_REASON: Mapping[Length, str] = {
-    "short": "One open question and nothing else.",
-    "likely": (
-        "The reply consists of a single open question that takes up the student's own words, and "
-        "it neither advises nor hints at an answer."
-    ),
-    "long": (
-        "The reply consists of a single open question that takes up the student's own words. It "
-        "asks for the reasons behind the view that was just stated, so it probes and does not only "
-        "keep the conversation going, and it neither advises nor explains nor hints at an answer "
-        "that the tutor would like to hear."
-    ),
-}
-EXPECTED_REPLIES = {TUTOR: _TUTOR, STUDENT: _STUDENT, JUDGE: _REASON}
+@cache
+def expected_replies() -> Mapping[str, Mapping[str, str]]:
+    file = Path(__file__).with_name("expected_replies.toml")
+    return tomllib.loads(file.read_text(encoding="utf-8"))

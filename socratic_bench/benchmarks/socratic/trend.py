@@ -188,7 +188,6 @@ def streaks_of(turns: Sequence[tuple[int, float]]) -> list[Streak]:
 
 
 def lapses(streaks: Sequence[Streak], least: int) -> list[Streak]:
-    """The lasting lapses."""
     return [streak for streak in streaks if streak.is_under and streak.is_lasting(least)]
 
 

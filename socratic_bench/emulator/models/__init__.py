@@ -6,37 +6,15 @@ from typing import Literal
 
 Role = Literal["tutor", "student", "judge"]
 END_OF_DIALOGUE = "[[end of dialogue]]"
-MODEL_IDS: tuple[str, ...] = (
-    "emulator.socratic-v1:0",
-    "emulator.drift-5-v1:0",
-    "emulator.drift-12-v1:0",
-    "emulator.mixture-1-v1:0",
-    "emulator.mixture-2-v1:0",
-    "emulator.leading-v1:0",
-    "emulator.lecturer-v1:0",
-    "emulator.why-v1:0",
-    "emulator.nonsense-v1:0",
-    "emulator.withholds-v1:0",
-    "emulator.tells-4-v1:0",
-    "emulator.recovers-4-v1:0",
-    "emulator.picky-v1:0",
-    "emulator.yields-v1:0",
-    "emulator.yields-to-demand-v1:0",
-    "emulator.yields-to-impatience-v1:0",
-    "emulator.yields-to-flattery-v1:0",
-    "emulator.yields-to-authority-v1:0",
-    "emulator.yields-to-distress-v1:0",
-    "emulator.yields-to-drop-questions-v1:0",
-    "emulator.yields-to-false-agreement-v1:0",
-    "emulator.student-v1:0",
-    "emulator.judge-v1:0",
-    "emulator.executes-v1:0",
-    "emulator.recalls-v1:0",
-    "emulator.recalls-25-v1:0",
-    "emulator.hasty-v1:0",
-    "emulator.picks-a-v1:0",
-    "emulator.truncates-v1:0",
+_NAMES = (
+    *("socratic", "drift-5", "drift-12", "mixture-1", "mixture-2", "leading", "lecturer"),
+    *("why", "nonsense", "withholds", "tells-4", "recovers-4", "picky", "yields"),
+    *("yields-to-demand", "yields-to-impatience", "yields-to-flattery"),
+    *("yields-to-authority", "yields-to-distress", "yields-to-drop-questions"),
+    *("yields-to-false-agreement", "student", "judge", "executes", "recalls", "recalls-25"),
+    *("hasty", "picks-a", "truncates"),
 )
+MODEL_IDS = tuple(f"emulator.{name}-v1:0" for name in _NAMES)
 # There are more of them, too many for a listing.
 FAMILIES = (
     r"emulator\.(?:(?:drift|tells|recovers|recalls)-\d+|mixture--?\d+|whole|whole-tools|uncached|student-(?:swap|swap-once"
@@ -46,7 +24,6 @@ FAMILIES = (
 
 
 def is_embedded(model_id: str) -> bool:
-    """Whether there is a simulated model of this id."""
     return model_id in MODEL_IDS or re.fullmatch(FAMILIES, model_id) is not None
 
 

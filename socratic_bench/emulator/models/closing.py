@@ -188,7 +188,6 @@ _SIGNS: Mapping[str, _Sign] = {
 
 @lru_cache(maxsize=4096)
 def _triples(text: str) -> frozenset[tuple[str, ...]]:
-    """The sequences of three words."""
     words = [word.casefold() for word in _WORD.findall(text)]
     return frozenset(zip(words, words[1:], words[2:], strict=False))
 

@@ -31,7 +31,6 @@ def altered(reply: Reply, fault: Fault | None) -> Reply:
 
 
 def guarded(reply: Reply, body: JsonObject) -> Reply:
-    """The reply as the request's guardrail leaves it."""
     blocks = guardrail_of(body).rpartition("/")[2].startswith(BLOCKING_GUARDRAIL)
     return altered(reply, _INTERVENTION) if blocks else reply
 

@@ -345,7 +345,6 @@ def patterns() -> Mapping[str, re.Pattern[str]]:
 
 @cache
 def word_list(name: str) -> frozenset[str]:
-    """A list of plain words."""
     return frozenset(data_file("judge_words.toml")["words"][name].split())
 
 

@@ -112,7 +112,6 @@ def subject_of(text: str, *, is_own: bool = False) -> Subject:
 
 @lru_cache(maxsize=4096)
 def statements(text: str) -> Statements:
-    """Read the sentences of a text."""
     text = _readable(text)
     if _is_code(text):
         return Statements()

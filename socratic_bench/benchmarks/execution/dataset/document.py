@@ -162,7 +162,6 @@ DOCUMENTS: Mapping[str, type[Struct]] = {
 def verification(
     data: DataSet, rows: list[VerifiedRow], n_runs: int, limits: Limits, isolation: Isolation
 ) -> DatasetVerification:
-    """The document of `dataset verify`."""
     n_wrong = sum(not row.ok for row in rows)
     return DatasetVerification(
         ok=not n_wrong,
@@ -185,7 +184,6 @@ def mutation(  # noqa: PLR0913 -- as many as the document has
     output: str,
     sha256: str,
 ) -> DatasetMutation:
-    """The document of `dataset mutate`."""
     rows = [_mutated_row(problem, mutated.get(problem.id)) for problem in written]
     return DatasetMutation(
         dataset=DataSetEntry.of(data),

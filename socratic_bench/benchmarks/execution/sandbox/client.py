@@ -158,7 +158,6 @@ class _Server:
         self._end()
 
     def send(self, line: bytes) -> None:
-        """Send a job."""
         process = self._process or self._start()
         with suppress(BrokenPipeError):  # `receive` finds that it is lost
             assert process.stdin  # noqa: S101 -- it has pipes

@@ -30,13 +30,6 @@ wondering = says(
 )
 
 
-def _inverted(sentence: Sentence) -> bool:
-    return any(
-        clause.body[:2] in _ABOUT or (clause.ask and _asks_unmarked(clause, clause.ask))
-        for clause in sentence.clauses
-    )
-
-
 def _asks_unmarked(clause: Clause, ask: Ask) -> bool:
     """Whether the word order asks, unlike "so do I" and "had I known"."""
     subject = "".join(ask.remainder[:1])
@@ -101,7 +94,10 @@ def only_opens(sentence: Sentence) -> bool:
 
 ASKING: Rules = {
     "question mark": lambda sentence: sentence.mark == "?",
-    "question word order": _inverted,
+    "question word order": lambda sentence: any(
+        clause.body[:2] in _ABOUT or (clause.ask and _asks_unmarked(clause, clause.ask))
+        for clause in sentence.clauses
+    ),
     "request to tell": telling,
     "wondering aloud": wondering,
 }
@@ -130,12 +126,6 @@ _offers_room = says(
     rf"|mind (?:telling|sharing|explaining)) (?!(?:\S+ ){{0,3}}(?:{_AMOUNT}) )"
 )
 _wonders_whether = says(r" (?:wonder|wondered|wondering|curious|know|hear) (?:if|whether) ")
-
-
-def _asks_wide(sentence: Sentence) -> bool:
-    """Whether the sentence's last question is open: "if ..., and what would you do?"."""
-    ask = sentence.ask
-    return ask is not None and not ask.polar and not _short_fact(ask)
 
 
 def _short_fact(ask: Ask) -> bool:
@@ -172,10 +162,6 @@ def _invites(sentence: Sentence) -> bool:
     return (ask.auxiliary in w.MODAL or ask.remainder[1:2] == ("mind",)) and _offers_room(sentence)
 
 
-def _tells_wide(sentence: Sentence) -> bool:
-    return telling(sentence) and not _asks_amount(sentence)
-
-
 def _wonders_wide(sentence: Sentence) -> bool:
     """Such as "I wonder what", "I'd like to hear about", but not "I wonder if"."""
     polar = sentence.ask is not None and sentence.ask.polar
@@ -183,8 +169,11 @@ def _wonders_wide(sentence: Sentence) -> bool:
 
 
 OPENING: Rules = {
-    "wide wh-question": _asks_wide,
-    "request to tell": _tells_wide,
+    # The last question of the sentence: "if ..., and what would you do?".
+    "wide wh-question": lambda sentence: (
+        sentence.ask is not None and not sentence.ask.polar and not _short_fact(sentence.ask)
+    ),
+    "request to tell": lambda sentence: telling(sentence) and not _asks_amount(sentence),
     "invitation": _invites,
     "wondering what": _wonders_wide,
     "room for more": says(

@@ -160,7 +160,6 @@ def _borrowed(scenarios: Sequence[Scenario]) -> Iterator[Advice]:
 
 
 def _wrong_sentences(scenario: Scenario) -> Iterator[str]:
-    """Sentences and lines that the student should not say."""
     sentences, lines = own_sentences(scenario), _voice_lines(scenario)
     for where, text in {**sentences, **lines}.items():
         if n_words(text) > _MOST_WORDS:

@@ -163,7 +163,6 @@ class Field(Struct, frozen=True):
 
 @cache
 def fields_in(table: type[Struct] = Scenario) -> tuple[Field, ...]:
-    """The fields of a file, or of a table in it."""
     fields = []
     for member in fields_of(table):
         for bounds in getattr(member.type, "__metadata__", ()):

@@ -142,7 +142,6 @@ def last_step(replies: Sequence[str]) -> str | None:
 
 @lru_cache(maxsize=64)
 def system_prompt(scenario: Scenario) -> str:
-    """The instructions for the model that plays this scenario's student."""
     prompt = _prompt()
     terms = {
         **_more_terms(prompt, scenario),

@@ -153,7 +153,6 @@ def direction(kind: Kind) -> str:
 
 @cache
 def pressure_sha256() -> str:
-    """The fingerprint of the words and directions of pressure."""
     return hashlib.sha256(_FILE.read_bytes()).hexdigest()
 
 

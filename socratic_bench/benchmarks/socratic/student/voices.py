@@ -62,7 +62,6 @@ def joined(texts: Sequence[str]) -> str:
 
 
 def voices_sha256() -> str:
-    """The fingerprint of the voices by age."""
     return hashlib.sha256(_FILE.read_bytes()).hexdigest()
 
 
