@@ -1,7 +1,7 @@
 """Several judges, or several verdicts of one judge: asked at once, counted together."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 from statistics import fmean, median
@@ -239,7 +239,15 @@ def aggregate(verdicts: Sequence[Verdict], *, judge_model: str, rule: JuryRule) 
     scores = {
         name: middle([verdict.scores[name] for verdict in verdicts]) for name in verdicts[0].scores
     }
-    events = _majority_events(verdicts)
+    # An event's words are those of the first that saw it.
+    votes = [verdict.events for verdict in verdicts if verdict.events is not None]
+    quotes_by_event: dict[str, list[str]] = {}
+    for event, quote in (pair for vote in votes for pair in vote.items()):
+        quotes_by_event.setdefault(event, []).append(quote)
+    seen = {
+        name: words[0] for name, words in quotes_by_event.items() if 2 * len(words) > len(votes)
+    }
+    events = seen if votes else None
     nearest = {name: _nearest(verdicts, name, score) for name, score in scores.items()}
     # What each part of the verdict is taken from, for its quotations.
     sources = {**nearest}
@@ -262,14 +270,6 @@ def majority(votes: Sequence[str]) -> str | None:
     """What more than half of the votes are for; `None` if nothing is."""
     (winner, n_votes), *_ = Counter(votes).most_common(1) or [("", 0)]
     return winner if 2 * n_votes > len(votes) else None
-
-
-def _majority_events(verdicts: Sequence[Verdict]) -> Mapping[str, str] | None:
-    votes = [verdict.events for verdict in verdicts if verdict.events is not None]
-    names = dict.fromkeys(name for events in votes for name in events)
-    quotes = {name: [events[name] for events in votes if name in events] for name in names}
-    seen = {name: words[0] for name, words in quotes.items() if 2 * len(words) > len(votes)}
-    return seen if votes else None
 
 
 def _nearest(verdicts: Sequence[Verdict], dimension: str, score: float) -> Verdict:

@@ -229,17 +229,13 @@ def _thinking_problems(config: CoreConfig) -> Iterator[Problem]:
             budget=budget,
             bound=config.max_tokens,
         )
-    if config.temperature not in (None, 1) and _thinks_at_one_temperature(config.model):
+    family = family_of(config.model)  # for Claude it is so, for unknown models it may be
+    thinks_at_one = family is None or family.thinking in ("budget", "adaptive")
+    if config.temperature not in (None, 1) and thinks_at_one:
         yield Problem.of(
             "{enable_thinking} allows no {temperature} but 1, not {given:g}: leave it out.",
             given=config.temperature,
         )
-
-
-def _thinks_at_one_temperature(model_id: str) -> bool:
-    """Whether thinking allows no temperature but 1: so for Claude, maybe for unknown models."""
-    family = family_of(model_id)
-    return family is None or family.thinking in ("budget", "adaptive")
 
 
 def _metadata_problems(config: CoreConfig) -> Iterator[Problem]:

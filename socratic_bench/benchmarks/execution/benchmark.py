@@ -110,9 +110,11 @@ class ExecutionBenchmark(Benchmark):
             data, items = _read_items(settings)
         if mistakes.sentences or data is None:
             raise mistakes.error()
+        n_problems = len({item.problem.id for item in items})
+        task = "prediction and choice" if settings.task == "both" else settings.task
         sample = ExecutionSample(
             id=f"{settings.task}-{data.sha256[:12]}",
-            label=_label(settings, items),
+            label=f"{task}, {plural(n_problems, 'problem')}, {plural(len(items), 'call')}",
             prompt=prompt_of(items[0]),
             n_items=len(items),
             n_parts=n_problems_by_metric(items),
@@ -196,9 +198,3 @@ def _dropped_notices(data: DataSet) -> Sequence[str]:
     return (
         f"{plural(len(data.dropped), 'row')} without a mutated program: left out ({names}{more}).",
     )
-
-
-def _label(settings: Settings, items: Sequence[Item]) -> str:
-    n_problems = len({item.problem.id for item in items})
-    task = "prediction and choice" if settings.task == "both" else settings.task
-    return f"{task}, {plural(n_problems, 'problem')}, {plural(len(items), 'call')}"

@@ -109,6 +109,11 @@ class SocraticBenchmark(Benchmark):
             rubric = _run_rubric(self.find_rubric(settings.rubric))
         if mistakes.sentences or scenario is None or rubric is None:
             raise mistakes.error()
+        if transcript.turns:
+            prompt = transcript.turns[0].student
+        else:
+            prompt = scenario.openings[0] if settings.prompt is None else clean(settings.prompt)
+        is_by_model, is_unpressed = settings.student_model is not None, settings.pressure == "none"
         return SocraticEpisode(
             settings=settings,
             scenario=scenario,
@@ -117,15 +122,15 @@ class SocraticBenchmark(Benchmark):
             opening=Sample(
                 id=scenario.id,
                 label=f"scenario {scenario.id}, up to {plural(settings.turns, 'turn')}",
-                prompt=_prompt(settings, transcript, scenario),
+                prompt=prompt,
                 hashes={
                     "system_prompt_sha256": sha256(tutor_prompt.encode()).hexdigest(),
                     "rubric_sha256": rubric.sha256,
                     "scenario_sha256": scenario.sha256,
-                    **_student_hashes(settings),
-                    **prompt_hashes(
-                        rubric, scenario, is_by_model=settings.student_model is not None
-                    ),
+                    # Of the texts that this run's student uses: only those can change its words.
+                    "student_prompt_sha256": prompt_sha256() if is_by_model else voices_sha256(),
+                    **({} if is_unpressed else {"pressure_sha256": pressure_sha256()}),
+                    **prompt_hashes(rubric, scenario, is_by_model=is_by_model),
                     **({"transcript_sha256": transcript.sha256} if transcript.turns else {}),
                 },
                 notices=_notices(settings, scenario, transcript),
@@ -183,12 +188,6 @@ def _run_rubric(rubric: Rubric) -> Rubric:
     return rubric
 
 
-def _prompt(settings: Settings, transcript: Transcript, scenario: Scenario) -> str:
-    if transcript.turns:
-        return transcript.turns[0].student
-    return scenario.openings[0] if settings.prompt is None else clean(settings.prompt)
-
-
 def _notices(settings: Settings, scenario: Scenario, transcript: Transcript) -> tuple[str, ...]:
     schedule = schedule_of(settings, scenario, transcript)
     handed_over = transcript.handover.pressure if transcript.handover else None
@@ -200,13 +199,6 @@ def _notices(settings: Settings, scenario: Scenario, transcript: Transcript) -> 
     text = f"--pressure {settings.pressure} has no room for {kinds} in the turns to be played: "
     enough = "" if transcript.turns else f" A dialogue of {len(KINDS) + 1} turns has room for all."
     return (f"{text}score_by_pressure is null there.{enough}",)
-
-
-def _student_hashes(settings: Settings) -> dict[str, str]:
-    """The hashes of the texts that this run's student uses: only those can change what it says."""
-    words = prompt_sha256() if settings.student_model else voices_sha256()
-    pushes = {} if settings.pressure == "none" else {"pressure_sha256": pressure_sha256()}
-    return {"student_prompt_sha256": words, **pushes}
 
 
 def _scenario(settings: Settings, transcript: Transcript) -> Scenario:

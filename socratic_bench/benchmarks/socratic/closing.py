@@ -336,23 +336,22 @@ def _merge(votes: Sequence[ClosingAnswer]) -> ClosingAnswer:
     words of the first of them. Otherwise the insight is missed, since it is not known to have been
     said, and the lapse is none.
     """
-    insights = zip(*map(insight_findings, votes), strict=True)
-    return (*map(_majority_insight, insights), *_majority_lapses(votes))
-
-
-def _majority_insight(findings: Sequence[Mapping[str, Measure]]) -> Mapping[str, Measure]:
-    outcome = majority([str(finding["outcome"]) for finding in findings])
-    missed = asdict(_unreached_insight(str(findings[0]["insight"])))
-    return next((finding for finding in findings if finding["outcome"] == outcome), missed)
-
-
-def _majority_lapses(votes: Sequence[ClosingAnswer]) -> Iterator[Mapping[str, Measure]]:
+    merged: list[Mapping[str, Measure]] = []
+    for findings in zip(*map(insight_findings, votes), strict=True):
+        outcome = majority([str(finding["outcome"]) for finding in findings])
+        missed = asdict(_unreached_insight(str(findings[0]["insight"])))
+        merged.append(
+            next((finding for finding in findings if finding["outcome"] == outcome), missed)
+        )
     entries = [entry for findings in votes for entry in lapses_of(findings)]
     counts = Counter((entry.turn, entry.lapse) for entry in entries)
     first = {(entry.turn, entry.lapse): entry for entry in reversed(entries)}
-    for place, entry in sorted(first.items()):
-        if 2 * counts[place] > len(votes):
-            yield {**asdict(entry), "error": None}
+    merged += [
+        {**asdict(entry), "error": None}
+        for place, entry in sorted(first.items())
+        if 2 * counts[place] > len(votes)
+    ]
+    return tuple(merged)
 
 
 @cache

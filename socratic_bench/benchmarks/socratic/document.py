@@ -258,9 +258,12 @@ class RunPart(Part, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, result: RunResult) -> Self:
+        verdict = result.concluded.verdict if result.concluded else None
         return cls(
             closing_errors=ClosingErrors.of(result.concluded) if result.concluded else None,
-            insights=_insights(result.concluded),
+            insights=convert(insight_findings(verdict.findings), list[InsightEntry])
+            if verdict
+            else None,
             insights_unjudged_reason=_insights_unjudged_reason(result),
             student=StudentEntry.of(result),
         )
@@ -317,13 +320,6 @@ PARTS = Parts(
     turn_calls=CallsPart,
     turn_file=TurnFilePart,
 )
-
-
-def _insights(concluded: ClosingResult | None) -> list[InsightEntry] | None:
-    verdict = concluded.verdict if concluded else None
-    return (
-        None if verdict is None else convert(insight_findings(verdict.findings), list[InsightEntry])
-    )
 
 
 def _insights_unjudged_reason(result: RunResult) -> str | None:

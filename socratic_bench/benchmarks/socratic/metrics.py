@@ -246,8 +246,13 @@ def headline(metrics: Mapping[str, Any]) -> tuple[str, ...]:
     ]
     unlike = metrics.get("unjudged_differ_by")
     note = [f"unjudged turns are unlike the judged ones ({', '.join(unlike)})"] if unlike else []
-    change = _change(metrics["trend"])
-    return f"score {score:.3g} of 10", *axes, *change, *_half_lives(metrics), *note
+    if metrics["half_life_censored"]:
+        held = "no lapse"
+    elif metrics["turns_held_censored"]:
+        held = "no lasting lapse"
+    else:
+        held = f"turns held {metrics['turns_held']}"
+    return f"score {score:.3g} of 10", *axes, *_change(metrics["trend"]), held, *note
 
 
 def _change(stored_trend: Trend | Mapping[str, object] | None) -> Iterator[str]:
@@ -257,15 +262,6 @@ def _change(stored_trend: Trend | Mapping[str, object] | None) -> Iterator[str]:
     verb = "drops" if trend.after < trend.before else "rises"
     when = f" at turn {trend.turn}" if trend.kind == "step" else " gradually"
     yield f"score {verb} from {trend.before:.1f} to {trend.after:.1f}{when}"
-
-
-def _half_lives(metrics: Mapping[str, Any]) -> Iterator[str]:
-    if metrics["half_life_censored"]:
-        yield "no lapse"
-    elif metrics["turns_held_censored"]:
-        yield "no lasting lapse"
-    else:
-        yield f"turns held {metrics['turns_held']}"
 
 
 def _slope(judged: Judged) -> float | None:

@@ -100,16 +100,12 @@ def _fitted(scores: Sequence[tuple[float, float]]) -> Trend:
     mean = sum(score for _, score in scores) / n
     total = sum((score - mean) ** 2 for _, score in scores)
     step, line = max(_steps(scores), key=lambda fit: fit.explained), _line(scores, mean)
-    if not _is_change(max(step.explained, line.explained), total, n):
+    explained = max(step.explained, line.explained)
+    if not (total > 0 and explained * (n - 2) > _critical(n) * (total - explained)):
         return Trend(kind="none")
     least = total * 1e-9
     step_residual, line_residual = (max(total - fit.explained, least) for fit in (step, line))
     return step.trend if n * log(line_residual / step_residual) > log(n) else line.trend
-
-
-def _is_change(explained: float, total: float, n: int) -> bool:
-    residual = total - explained
-    return total > 0 and explained * (n - 2) > _critical(n) * residual
 
 
 def _critical(n: int) -> float:

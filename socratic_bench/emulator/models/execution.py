@@ -54,7 +54,11 @@ def execution_answer(dialogue: Dialogue, thinking_tokens: int) -> tuple[str, str
     if not variants or variants.keys() != programs.keys():
         return UNKNOWN, "end_turn"
     letter = _chosen(model[1], variants, programs)
-    is_recall = _recalls(model[1], model[2], variants[letter], thinking_tokens)
+    if model[1] == "hasty":
+        is_recall = thinking_tokens < ENOUGH_TOKENS
+    else:
+        share, problem = model[2], variants[letter].problem
+        is_recall = model[1] == "recalls" and (share is None or problem in _recalled(int(share)))
     outputs = variants[letter].recalled if is_recall else variants[letter].outputs
     output = outputs.get(_nameless(question[1], name[1]), "None")
     assertion = f"assert {question[1]} == {output}"
@@ -73,12 +77,6 @@ def _chosen(kind: str, variants: Mapping[str, KnownProgram], programs: Mapping[s
     if kind == "recalls":
         return next((letter for letter, variant in variants.items() if variant.is_original), "A")
     return min(programs, key=lambda letter: (hashed(programs[letter]), letter))
-
-
-def _recalls(kind: str, share: str | None, program: KnownProgram, thinking_tokens: int) -> bool:
-    if kind == "hasty":
-        return thinking_tokens < ENOUGH_TOKENS
-    return kind == "recalls" and (share is None or program.problem in _recalled(int(share)))
 
 
 @lru_cache(maxsize=64)

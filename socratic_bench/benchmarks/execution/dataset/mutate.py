@@ -113,7 +113,10 @@ def _mutate_problem(problem: Problem, sandbox: Sandbox, seed: int) -> Mutated:
     candidates = [
         _Candidate.of(number, mutant, run, originals[0])
         for (number, mutant), run in zip(numbered, runs, strict=True)
-        if _is_valid(run, values)
+        # It ends with literals, one or more of which differ from the original's.
+        if (given := _run_values(run)) is not None
+        and run.n_left == 0
+        and not _are_equal(given, values)
     ]
     candidates.sort(key=lambda candidate: _rank(candidate, problem.id, seed))
     mutated = Mutated(problem=bare, n_candidates=len(numbered), n_valid=len(candidates))
@@ -156,12 +159,6 @@ def _rank(candidate: _Candidate, problem_id: str, seed: int) -> tuple[float, flo
 
 def _sort_digest(seed: int, *parts: object) -> str:
     return sha256(repr((seed, *parts)).encode()).hexdigest()
-
-
-def _is_valid(run: Execution, originals: Sequence[Value]) -> bool:
-    """Whether it ends with literals, one or more of which differ from the original's."""
-    values = _run_values(run)
-    return values is not None and run.n_left == 0 and not _are_equal(values, originals)
 
 
 def _steady_values(runs: Sequence[Execution]) -> Sequence[Value] | None:

@@ -78,7 +78,9 @@ def read_problems(
     source = _read_source(place, split)
     parsed_rows = [read_row(row, needs_literals=needs_literals) for row in source.rows]
     problems = [row.problem for row in parsed_rows if row.problem]
-    mistakes = [*_mistakes(place, source.rows, parsed_rows), *_repeated_ids(place, problems)]
+    mistakes = [*_mistakes(place, source.rows, parsed_rows)]
+    n_by_id = Counter(problem.id for problem in problems)
+    mistakes += [f"{place}: {n} rows have the id {id_!r}." for id_, n in n_by_id.items() if n > 1]
     if mistakes:
         raise UsageError(mistakes, hint="The page on data sets says what the columns hold.")
     mutated = [problem for problem in problems if problem.mutated_code is not None]
@@ -177,13 +179,6 @@ def _mistakes(place: str, rows: Sequence[object], parsed: Sequence[ParsedRow]) -
         name = f" ({row_id[:60]})" if isinstance(row_id, str) and row_id else ""
         for mistake in (mistake for mistake in parsed_row.mistakes if mistake not in of_all):
             yield f"{place}: row {number}{name}: {mistake}"
-
-
-def _repeated_ids(place: str, problems: Sequence[Problem]) -> Iterator[str]:
-    counts = Counter(problem.id for problem in problems)
-    for problem_id, count in counts.items():
-        if count > 1:
-            yield f"{place}: {count} rows have the id {problem_id!r}."
 
 
 def _parquet_rows(path: Path) -> list[object]:

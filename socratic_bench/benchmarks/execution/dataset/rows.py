@@ -104,7 +104,12 @@ class _Cells:
         self, row: Mapping[str, Any], types: Mapping[str, Any], below: str
     ) -> Iterator[tuple[str, Any]]:
         for name, kind in types.items():
-            value = _plain(row.get(name))
+            value = row.get(name)
+            # As JSON has it: tables keep dates, and integers beside missing cells as floats.
+            if isinstance(value, date):
+                value = value.isoformat()
+            if isinstance(value, float) and value.is_integer():
+                value = int(value)
             if value is None:
                 continue
             path = ".".join(filter(None, (below, name)))
@@ -218,12 +223,3 @@ def _check_literals(cells: _Cells, column: str, outputs: Sequence[str]) -> None:
             parse_literal(text)
         except LiteralError as error:
             cells.add_mistake(column, f"number {index + 1} is no Python literal: {error}.")
-
-
-def _plain(value: object) -> object:
-    """As JSON has it: tables keep dates, and integers beside missing cells as floats."""
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, float) and math.isfinite(value) and value.is_integer():
-        return int(value)
-    return value

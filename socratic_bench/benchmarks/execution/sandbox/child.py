@@ -133,19 +133,17 @@ def _evaluate_call(program: CodeType, call: CodeType, trace: Trace | None) -> di
 
 def _error_case(error: BaseException) -> dict[str, Any]:
     try:
-        message = str(error)[:200] + _import_hint(error)
+        message = str(error)[:200]
+        if isinstance(error, ModuleNotFoundError) and error.name:
+            is_standard = error.name.partition(".")[0] in sys.stdlib_module_names
+            message += (
+                ", which is not offered to programs"
+                if is_standard
+                else ": programs have the standard library alone"
+            )
     except BaseException:  # noqa: BLE001 -- the program may have made the error
         message = ""
     return {"error": type(error).__name__, "message": message}
-
-
-def _import_hint(error: BaseException) -> str:
-    """An addition to the message about a module that is not found."""
-    if not isinstance(error, ModuleNotFoundError) or not error.name:
-        return ""
-    if error.name.partition(".")[0] in sys.stdlib_module_names:
-        return ", which is not offered to programs"
-    return ": programs have the standard library alone"
 
 
 def _non_literal(value: object, above: tuple[int, ...] = ()) -> str | None:

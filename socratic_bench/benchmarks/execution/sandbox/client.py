@@ -135,7 +135,13 @@ class Sandbox:
         for server, code in zip(servers, codes, strict=True):
             server.send(json.dumps({"code": code, **shared}).encode() + b"\n")
         timeout_s = self._limits.timeout_s + _SERVER_TIMEOUT_S
-        executions = [_read_execution(server.receive(timeout_s)) for server in servers]
+        answers = [server.receive(timeout_s) for server in servers]
+        if any(answer["outcome"] == "unconfined" for answer in answers):
+            raise UsageError(
+                ["This process may not take rights from itself, as executing programs needs."],
+                hint="Run it as a user that is not root, as the image does.",
+            )
+        executions = convert(answers, list[Execution])
         self._filtered.update(execution.is_filtered for execution in executions)
         self._hidden.update(execution.is_hidden for execution in executions)
         return executions
@@ -237,12 +243,3 @@ def is_network_open() -> bool:
 def _all_true(values: set[bool | None]) -> bool | None:
     known_values = values - {None}
     return all(known_values) if known_values else None
-
-
-def _read_execution(answer: dict[str, Any]) -> Execution:
-    if answer["outcome"] == "unconfined":
-        raise UsageError(
-            ["This process may not take rights from itself, as executing programs needs."],
-            hint="Run it as a user that is not root, as the image does.",
-        )
-    return convert(answer, Execution)

@@ -98,17 +98,13 @@ def _run_in_child(
         code, program = _DONE, os.getpid()
         evaluation = {**evaluate(job), **confinement._asdict()}
         if os.getpid() == program:  # and not a fork of it, which comes back here, too
-            _write(_RESULT, nonce + json.dumps(evaluation).encode())
+            remaining = memoryview(nonce + json.dumps(evaluation).encode())
+            while remaining:
+                remaining = remaining[os.write(_RESULT, remaining) :]
     except BaseException:  # noqa: BLE001 -- the exit code tells; a traceback would be the program's
         code = code or 1
     finally:
         os._exit(code)
-
-
-def _write(descriptor: int, content: bytes) -> None:
-    remaining = memoryview(content)
-    while remaining:
-        remaining = remaining[os.write(descriptor, remaining) :]
 
 
 def _watch(child: int, job: dict[str, Any], bounds: dict[int, int]) -> _ProcessResult:

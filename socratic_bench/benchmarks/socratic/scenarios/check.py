@@ -61,8 +61,8 @@ def _advice_on(scenario: Scenario) -> Iterator[str]:
     for path, text in _texts_in(scenario):
         if match := _CONTROL.search(text):
             yield f"{path}: holds the control character U+{ord(match[0]):04X}"
-    field_rules = (_lengths, _openings, _insights, _clauses, _closing)
-    for rule in (*field_rules, _wrong_sentences, _unfinished_groups, _unmarked_belief):
+    rules = (_lengths, _openings, _insights, _clauses, _closing, _wrong_sentences)
+    for rule in (*rules, _unfinished_groups, _unmarked_belief):
         yield from rule(scenario)
 
 
@@ -167,7 +167,12 @@ def _wrong_sentences(scenario: Scenario) -> Iterator[str]:
         if not QUESTION_MARKS.isdisjoint(text):
             yield f"{where}: asks a question; asking is the tutor's part"
         in_order = where.startswith("replies")
-        yield from (f"{where}: {fault}" for fault in _faults(scenario, text, in_order=in_order))
+        faults = _FAULTS
+        if in_order:
+            faults = {"unasked": "answers something that may not have been asked"}
+        for sign, fault in faults.items():
+            if _matches(scenario, sign, text):
+                yield f"{where}: {fault}"
         may_be_polar = where.startswith(("voice.polar", "voice.told"))
         if not in_order and not may_be_polar and _matches(scenario, "polar", text):
             yield f"{where}: answers a yes-or-no question, and may follow another"
@@ -215,11 +220,6 @@ def _is_alike(text: str, other: str) -> bool:
     # The first two are upper bounds, and much cheaper.
     ratios = (match.real_quick_ratio, match.quick_ratio, match.ratio)
     return all(ratio() >= _ALIKE for ratio in ratios)
-
-
-def _faults(scenario: Scenario, text: str, *, in_order: bool) -> Iterator[str]:
-    faults = {"unasked": "answers something that may not have been asked"} if in_order else _FAULTS
-    yield from (fault for rule, fault in faults.items() if _matches(scenario, rule, text))
 
 
 def _matches(scenario: Scenario, sign: str, text: str) -> bool:

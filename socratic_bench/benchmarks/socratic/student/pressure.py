@@ -115,7 +115,7 @@ def pushed(
     """The scripted student's words under pressure: behind what it would have said, or alone."""
     if scenario.pressure:
         return _in_its_language(scenario.pressure, scenario.id, seed, push, before)
-    table = _table(push.kind, scenario)
+    table = _data().get(f"{push.kind}_{scenario.age}") or _data()[push.kind]
     lists = [shuffled(table[part], seed, scenario.id, push.kind, part) for part in ("ask", "lead")]
     ask, lead = walk(push.round, [len(pieces) for pieces in lists])
     detail = scenario.details[push.round % len(scenario.details)]
@@ -172,12 +172,6 @@ def _order(seed: int, number: int) -> tuple[Kind, ...]:
     """All kinds as they come in one round, before a kind that would come twice running is moved."""
     words = shuffled(KINDS, seed, "pressure kinds", number)
     return tuple(kind for word in words for kind in KINDS if kind == word)
-
-
-def _table(kind: Kind, scenario: Scenario) -> dict[str, list[str]]:
-    data = _data()
-    table: dict[str, list[str]] = data.get(f"{kind}_{scenario.age}") or data[kind]
-    return table
 
 
 @cache
