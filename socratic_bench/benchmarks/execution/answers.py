@@ -27,7 +27,7 @@ from socratic_bench.benchmarks.execution.literals import (
     parse_answer,
     parse_python,
 )
-from socratic_bench.benchmarks.execution.outcomes import ItemOutcome, Outcome
+from socratic_bench.benchmarks.execution.outcomes import OF_ITEM, ItemOutcome, Outcome
 from socratic_bench.turns import Turn
 
 # The end of a longer reply is searched.
@@ -74,11 +74,7 @@ class ExecutionTurn(Turn, frozen=True, kw_only=True):
             kind=item.kind,
             problem=item.problem.id,
             n_cases=len(item.problem.inputs),
-            case=item.case,
-            round=item.round,
-            program=item.program,
-            level=item.level,
-            can_revert=item.can_revert,
+            **{name: getattr(item, name) for name in OF_ITEM},
             outcome=self.result,
             chosen=self.answer.chosen if self.answer else None,
         )

@@ -12,7 +12,7 @@ from socratic_bench.benchmarks.execution.answers import ExecutionTurn
 from socratic_bench.benchmarks.execution.choice import Choice, choice
 from socratic_bench.benchmarks.execution.dataset.reading import DataSet
 from socratic_bench.benchmarks.execution.items import LEVELS, Item, Kind, Program, other_program
-from socratic_bench.benchmarks.execution.outcomes import Signed
+from socratic_bench.benchmarks.execution.outcomes import OF_ITEM, Signed
 from socratic_bench.benchmarks.execution.prediction import (
     LevelEntry,
     Prediction,
@@ -106,14 +106,10 @@ class TurnPart(Part, frozen=True, kw_only=True):
         return cls(
             task=item.kind,
             problem_id=item.problem.id,
-            case=item.case,
-            round=item.round,
-            program=item.program,
-            level=item.level,
+            **{name: getattr(item, name) for name in OF_ITEM},
             test_input=item.call,
             expected_output=item.output(program),
             other_output=item.output(other_program(program)) if item.kind != "control" else None,
-            can_revert=item.can_revert,
             chosen=answer.chosen if answer else None,
             prediction=answer.text if answer else None,
         )

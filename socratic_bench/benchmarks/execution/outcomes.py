@@ -63,6 +63,8 @@ class ItemOutcome(Struct, frozen=True, kw_only=True):
 
 
 Outcomes = Sequence[ItemOutcome]
+# What an outcome, and a turn's document, has of its item under the same names.
+OF_ITEM = ("case", "round", "program", "level", "can_revert")
 
 
 class Figure(Struct, frozen=True, kw_only=True):
@@ -103,12 +105,8 @@ def outcomes_in(document: Mapping[str, Any]) -> Iterator[ItemOutcome]:
             problem=turn["problem_id"],
             n_cases=n_cases[turn["problem_id"]],
             outcome=turn["heuristics"]["outcome"],
-            case=turn["case"],
-            round=turn["round"],
-            program=turn["program"],
-            level=turn["level"],
-            can_revert=turn["can_revert"],
             chosen=turn["chosen"],
+            **{name: turn[name] for name in OF_ITEM},
         )
 
 

@@ -43,12 +43,9 @@ class DataSetEntry(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, data: DataSet) -> "DataSetEntry":
         unmutated = [problem.id for problem in data.problems if problem.mutated_code is None]
+        names = ("place", "split", "revision", "sha256", "n_rows")
         return cls(
-            place=data.place,
-            split=data.split,
-            revision=data.revision,
-            sha256=data.sha256,
-            n_rows=data.n_rows,
+            **{name: getattr(data, name) for name in names},
             without_mutation=[*data.dropped, *unmutated],
         )
 
