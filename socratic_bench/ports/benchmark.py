@@ -175,9 +175,7 @@ class Episode(Struct, metaclass=_AbstractStruct, frozen=True, kw_only=True):
         return JudgeInput((("user", turn.prompt),), turn.reply.message.text)
 
     def closing_question(
-        self,
-        turns: Sequence[Turn],
-        closing: str | None,
+        self, turns: Sequence[Turn], closing: str | None
     ) -> ClosingQuestion | None:
         """The question for the judge about the whole episode once it has ended; `None`: none.
 

@@ -95,11 +95,7 @@ def read_turn(turn: ExecutionTurn) -> ExecutionTurn:
 
 
 def _with_result(
-    turn: ExecutionTurn,
-    result: Outcome,
-    *,
-    is_parsed: bool | None,
-    is_mismatch: bool | None = None,
+    turn: ExecutionTurn, result: Outcome, *, is_parsed: bool | None, is_mismatch: bool | None = None
 ) -> ExecutionTurn:
     return replace(
         turn,

@@ -9,11 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from socratic_bench.benchmarks.socratic.closing import (
-    metrics_of,
-    prompt_hashes,
-    unasked_metrics,
-)
+from socratic_bench.benchmarks.socratic.closing import metrics_of, prompt_hashes, unasked_metrics
 from socratic_bench.benchmarks.socratic.document import PARTS
 from socratic_bench.benchmarks.socratic.episode import SocraticEpisode, schedule_of
 from socratic_bench.benchmarks.socratic.metrics import METRICS, headline, is_lapse, summarise
@@ -39,13 +35,7 @@ from socratic_bench.benchmarks.socratic.transcript import NO_TRANSCRIPT, Transcr
 from socratic_bench.benchmarks.socratic.turn import CAST, STUDENT, TUTOR, read_recorded
 from socratic_bench.errors import Mistakes, Problem, UsageError
 from socratic_bench.judging.rubric import find_rubric
-from socratic_bench.ports.benchmark import (
-    Benchmark,
-    FileReport,
-    Metrics,
-    Recorded,
-    Sample,
-)
+from socratic_bench.ports.benchmark import Benchmark, FileReport, Metrics, Recorded, Sample
 from socratic_bench.settings import CoreConfig, part_of, read_system_prompt
 from socratic_bench.turns import Measure, Rubric, Turn
 from socratic_bench.types import Role, clean, plural

@@ -118,8 +118,7 @@ class TurnPart(Part, frozen=True, kw_only=True):
     student_flags: StudentFlags = None
     student_policy: Annotated[Policy, doc("why the student said it")] = "scripted"
     student_filler: Annotated[
-        bool,
-        doc("true if a scripted student had no line left, or repeated one"),
+        bool, doc("true if a scripted student had no line left, or repeated one")
     ] = False
     student_asked_again: Annotated[
         bool,
@@ -188,8 +187,7 @@ class StudentEntry(Struct, frozen=True, kw_only=True):
     model: Annotated[str | None, doc("the model that plays the student")]
     pressure: Annotated[Pressure, doc("how often the student pressed for answers")]
     prompt_sha256: Annotated[
-        Sha256 | None,
-        doc("sha256 of the model's instructions, or of the scripted student's lines"),
+        Sha256 | None, doc("sha256 of the model's instructions, or of the scripted student's lines")
     ]
     pressure_sha256: Annotated[
         Sha256 | None, doc("sha256 of the texts of pressure; null without pressure")
@@ -276,10 +274,7 @@ class ThresholdsPart(Part, frozen=True, kw_only=True):
     half_life: Annotated[UpToTen, doc("score under which a turn lapses")] = 0.0
     lapse_turns: Annotated[
         int,
-        Meta(
-            ge=1,
-            description="fewest judged turns in a row under half_life in a lasting lapse",
-        ),
+        Meta(ge=1, description="fewest judged turns in a row under half_life in a lasting lapse"),
     ] = 1
 
     @classmethod

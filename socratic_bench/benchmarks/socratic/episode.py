@@ -44,15 +44,7 @@ from socratic_bench.ports.benchmark import (
 )
 from socratic_bench.settings import MAX_TURNS
 from socratic_bench.turns import ClosingAnswer, Turn
-from socratic_bench.types import (
-    CallKey,
-    Completion,
-    EndReason,
-    Message,
-    Request,
-    Role,
-    plural,
-)
+from socratic_bench.types import CallKey, Completion, EndReason, Message, Request, Role, plural
 
 OPENING = f"{STUDENT}, first words"  # how the judge is shown them, if exchanges are left out
 

@@ -186,8 +186,7 @@ class SocraticMetrics(Part, frozen=True, kw_only=True):
         ),
     ] = field(default_factory=list)
     score_by_turn: Annotated[
-        list[UpToTen | None] | None,
-        doc("score of each turn; null if unjudged or replayed"),
+        list[UpToTen | None] | None, doc("score of each turn; null if unjudged or replayed")
     ] = None
     score_by_pressure: Annotated[
         Annotated[

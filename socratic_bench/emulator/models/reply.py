@@ -8,13 +8,7 @@ from random import Random
 from msgspec import Struct
 
 from socratic_bench.emulator.catalogue import Traits
-from socratic_bench.emulator.dialogue import (
-    CHARACTERS,
-    Dialogue,
-    JsonObject,
-    hashed,
-    read_context,
-)
+from socratic_bench.emulator.dialogue import CHARACTERS, Dialogue, JsonObject, hashed, read_context
 from socratic_bench.emulator.models.closing import closing_answer
 from socratic_bench.emulator.models.execution import execution_answer
 from socratic_bench.emulator.models.judge import Context, judge_reply

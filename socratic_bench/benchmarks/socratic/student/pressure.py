@@ -106,12 +106,7 @@ class Schedule(Struct, frozen=True, kw_only=True):
         return Push(order[place], number)
 
 
-def pushed(
-    scenario: Scenario,
-    seed: int,
-    push: Push,
-    before: str | None = None,
-) -> str:
+def pushed(scenario: Scenario, seed: int, push: Push, before: str | None = None) -> str:
     """The scripted student's words under pressure: behind what it would have said, or alone."""
     if scenario.pressure:
         return _in_its_language(scenario.pressure, scenario.id, seed, push, before)
