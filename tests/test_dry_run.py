@@ -221,9 +221,8 @@ def test_an_endpoint_of_the_configuration_file_is_asked_too(tmp_path):
     [
         words("emulator.picky-v1:0", 4, "--temperature", "0.5"),
         words("emulator.socratic-v1:0", 4, "--guardrail", "absent1:1"),
-        words("emulator.socratic-v1:0", 4, "--judge-model", "anthropic.claude-opus-4-7-v1:0"),
     ],
-    ids=["temperature", "guardrail", "judge"],
+    ids=["temperature", "guardrail"],
 )
 def test_what_is_refused_is_predicted(refused):
     told = predicted("--offline", *refused)

@@ -4,7 +4,7 @@ import botocore
 import pytest
 
 from socratic_bench.version import VERSION
-from tests.command import CLAUDE, OPENING, account, assert_valid, run
+from tests.command import CLAUDE, account, assert_valid, run
 from tests.fakes import FakeBedrock, answer, stored
 from tests.test_cli_endings import play
 
@@ -44,7 +44,8 @@ def test_the_curated_file_pins_what_the_run_was_made_of(tmp_path):
     }
     with FakeBedrock(scripts) as service:
         outcome = run(
-            *("--model", CLAUDE, "--judge-model", "judge", "--prompt", OPENING, "--turns", "2"),
+            # No scenario, and so no closing question.
+            *("--model", CLAUDE, "--judge-model", "judge", "--prompt", "Why?", "--turns", "2"),
             *("--no-stream", "--output-dir", str(tmp_path)),
             env=account(service.url, CLAUDE),
         )

@@ -93,13 +93,13 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("words", "says"),
         [
-            (("resume",), "Which run"),
+            (("resume",), "Missing argument RUN_ID"),
             (("resume", "run-01K9ZN5V2E3T4R5Y6U7J8K9M0N"), "Nothing to resume from"),
             (("resume", "run-1", "--output-dir", "{folder}"), "no journal of run-1"),
             (("resume", "../../etc/passwd", "--output-dir", "{folder}"), "no run id"),
-            (("resume", "run-1", "--resume", "--output-dir", "{folder}"), "does not go with"),
+            (("resume", "run-1", "--resume", "--output-dir", "{folder}"), "does not take --resume"),
             ((*WORDS, "--resume"), "Nothing to resume from"),
-            ((*WORDS, "--resume", "--resume-from", "x"), "keep one"),
+            ((*WORDS, "--resume", "--resume-from", "x"), "not be combined"),
         ],
     )
     def test_a_run_that_cannot_be_found(self, service, tmp_path, words, says):

@@ -24,12 +24,20 @@ EXPIRED = refusal(403, "ExpiredTokenException")
 INVALID = refusal(400, "ValidationException")
 TOO_LONG = refusal(400, "ValidationException", "Input is too long for requested model.")
 CLOSES = answer("That helped. [[end of dialogue]]")
+CLOSING = {"toolUse": {"toolUseId": "1", "name": "record_closing", "input": {"lapses": []}}}
+
+
+def in_order(sent: Sent) -> Said:
+    """A judge that finds no lapse of the student's."""
+    return answer([CLOSING], "tool_use") if b"record_closing" in sent.raw else GOOD
+
+
 COMPLETE = ("completed", 0)
 ENDS: dict[str, tuple[dict[str, Any], Ending]] = {
     "all turns": ({}, Ending("max_turns", *COMPLETE, 3, curated=True)),
     "one turn": ({"turns": 1}, Ending("max_turns", *COMPLETE, 1, curated=True)),
     "the student leaves": (
-        {"student_model": "student", "student": [answer("Hm."), CLOSES]},
+        {"student_model": "student", "student": [answer("Hm."), CLOSES], "judge": in_order},
         Ending("student_closed", *COMPLETE, 2, curated=True),
     ),
     "the tutor is filtered": (
