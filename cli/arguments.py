@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Flags = Mapping[str, str | Sequence[str] | bool]
 STDOUT = 1
 HELP_COLUMNS = 80
-TEXT_COLUMNS = 78
+TEXT_COLUMNS = 80
 FLAG_COLUMNS = 26
 MISSING = "\0missing"  # no word of a command line can hold a NUL
 # The parser takes time with the square of the number of flags.
@@ -89,6 +89,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **options: "Any") -> None:  # noqa: ANN401 -- as argparse takes them
         super().__init__(**{"formatter_class": Help, **options})
+        self._positionals.title = "arguments"
         self._counts: Counter[str] = Counter()  # of the flags on the command line
         self.offers: dict[str, Sequence[str]] = {}
         self.register("action", None, StoreOnce)
@@ -135,6 +136,10 @@ class Parser(argparse.ArgumentParser):
 
     def format_help(self) -> str:
         """The help with the common flags, in their order, or with all flags."""
+        if self.usage is None:
+            arguments = [a for a in self._actions if not a.option_strings]
+            names = [f"{a.metavar}{' ...' if a.nargs == '*' else ''}" for a in arguments]
+            self.usage = " ".join([self.prog, *names, "[options]"])
         if self.common is None:
             return super().format_help()
         rank = {f"--{name}": n for n, name in enumerate(self.common)}

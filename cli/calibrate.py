@@ -39,7 +39,7 @@ agree: kappa, alpha, error, bias, precision, recall and AUC, with confidence
 intervals over dialogues.
 
 example:
-  socratic-runner calibrate --labels labels.jsonl --runs results --judge-model ID
+  socratic-runner calibrate --labels labels.csv --runs results --judge-model ID
 """
 EXIT_CODES = """\
 exit codes: 0 complete, 2 usage, 3 credentials or access, 4 service or storage

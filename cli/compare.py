@@ -46,8 +46,7 @@ examples:
   socratic-runner compare new --baseline old --max-drop overall_score=0.5
 """
 EPILOG = """\
-exit codes: 0 ok, 2 usage, 4 storage cannot be read, 5 a gate failed (--max-drop,
---fail-under, --fail-over)
+exit codes: 0 ok, 2 usage, 4 storage cannot be read, 5 a gate failed
 """
 # Heads of columns.
 INTERVAL, RUNS = "95 % CI", "runs"

@@ -115,7 +115,7 @@ def _ask_all(labelling: Labelling) -> int:
     Returns the exit code: that of a signal, unless it is the person's Ctrl-C.
     """
     session, n_turns = labelling.session, len(labelling.turns)
-    say(f"{n_turns} turns were drawn, {session.n_done} of them are done. {HELP}.")
+    say(f"{session.n_done} of {n_turns} turns done. {HELP}.")
     code = 0
     try:
         _ask(labelling)

@@ -24,8 +24,8 @@ from .settings import bucket_region, call_by_flags, calling_flags
 
 DESCRIPTION = """\
 Writes a report of stored runs: which model is best, by how much and how sure
-that is, where each model fails, and every transcript. HTML and charts need the
-extra report. Several formats can be written at once.
+that is, where each model fails, and every transcript. HTML and charts need
+the extra report. Several formats can be written at once.
 
 example:
   socratic-runner report results --html report.html --open

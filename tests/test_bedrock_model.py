@@ -668,8 +668,8 @@ class TestRefusedFields:
             assert len(emulator.requests) == before + 1
         assert [one.error for one in found.attempts] == [None]
         assert bench.around.notices == [
-            f"{PICKY} refuses system: the run goes on without it.",
-            f"{PICKY} refuses prompt cache: the run goes on without it.",
+            f"{PICKY} refuses system: the run continues without it.",
+            f"{PICKY} refuses prompt cache: the run continues without it.",
         ]
 
     def test_a_forced_tool_becomes_json_in_words(self):
@@ -682,7 +682,7 @@ class TestRefusedFields:
         assert "toolConfig" not in sent[-1]
         assert "JSON Schema" in sent[-1]["messages"][0]["content"][0]["text"]
         assert bench.around.notices[0] == (
-            f"{PICKY} refuses forced tool: the run goes on without it."
+            f"{PICKY} refuses forced tool: the run continues without it."
         )
 
     def test_a_refusal_that_goes_on_without_the_field_ends_the_call(self, fake, bench):

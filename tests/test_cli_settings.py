@@ -276,7 +276,7 @@ def test_a_judge_that_calls_no_tool_within_a_stream_is_asked_for_whole_verdicts(
     assert asked["tutor"] == ["ConverseStream"] * 3
     assert asked["judge"] == ["ConverseStream", *["Converse"] * 3]
     assert outcome.document["notices"] == [
-        f"{judge} refuses streamed tools: the run goes on without it."
+        f"{judge} refuses streamed tools: the run continues without it."
     ]
     assert outcome.document["judge"]["coverage"] == 1.0
     assert outcome.document["latency"]["judge"]["ttft_ms"] is None
@@ -324,13 +324,13 @@ def test_without_streams_the_words_are_the_same_and_the_first_token_is_unknown()
             ("denied_streaming:role=tutor",),
             (
                 f"Streaming of {TUTOR} is denied (bedrock:InvokeModelWithResponseStream): "
-                "the run goes on without it."
+                "the run continues without it."
             ),
         ),
         (
             "emulator.whole-v1:0",
             (),
-            "emulator.whole-v1:0 refuses streaming: the run goes on without it.",
+            "emulator.whole-v1:0 refuses streaming: the run continues without it.",
         ),
     ],
 )

@@ -277,7 +277,7 @@ class TestGates:
         assert gates["lapse_rate"]["drop"] == pair["differences"]["lapse_rate"]["mean"] > 0
         assert gates["usefulness"]["drop"] == -pair["differences"]["usefulness"]["low"]
         unknown = gates["recovery_rate"]
-        assert (unknown["drop"], unknown["reason"]) == (None, "no pair of runs tells it")
+        assert (unknown["drop"], unknown["reason"]) == (None, "no pair of runs has it")
         assert "recovery_rate" in outcome.stderr
 
 
@@ -309,7 +309,7 @@ class TestMinima:
     def test_a_null_fails_and_a_slip_is_refused(self, again, tmp_path):
         bare = without_scipy(tmp_path)
         unknown = {
-            "recovery_rate.low": "no complete run tells it",
+            "recovery_rate.low": "no complete run has it",
             "turns_held.median.low": "times of fewer than 6 samples have no interval",
         }
         null = self.gated(again, bounds=tuple(f"{one}=0" for one in unknown))

@@ -121,8 +121,7 @@ def test_a_misspelt_flag_is_one_mistake_with_its_word():
     other = run("scenarios", "--chek", "mine.toml")
 
     assert outcome.document["error"]["message"].split(". ")[0] == (
-        "Unknown flag '--promt'; did you mean --prompt?"
-        " Nothing to open the dialogue with: give --prompt or --scenario."
+        "Unknown flag '--promt'; did you mean --prompt? --prompt or --scenario is required."
     )
     assert other.document["error"]["message"] == "Unknown flag '--chek'; did you mean --check?"
 
@@ -181,7 +180,7 @@ def test_offline_says_in_its_own_terms_what_is_wrong_with_a_model():
     other = run(*words, MODEL_IDS[0], env=environment(BEDROCK_MODEL_IDS=f'["{CLAUDE}"]'))
 
     assert real.document["error"]["message"].startswith(
-        f"--offline plays the embedded models alone, and '{CLAUDE}' is none of them"
+        f"--offline runs mock models only, and '{CLAUDE}' is none"
     )
     assert other.document["error"]["message"].startswith(
         f"Model not found in BEDROCK_MODEL_IDS, which counts with --offline, too: '{MODEL_IDS[0]}'"

@@ -174,8 +174,8 @@ class TestPage:
 
     def test_what_a_lapse_is_stands_among_the_facts(self, page):
         facts = dict(re.findall(r"<dt>([^<]*)</dt><dd>([^<]*)</dd>", page.text))
-        assert facts["A lapse is a turn under"] == "8 points"
-        assert facts["A lasting lapse is"] == "5 lapses in a row"
+        assert facts["Lapse: score under"] == "8 points"
+        assert facts["Lasting lapse"] == "5 lapses in a row"
 
     def test_each_chart_is_drawn_for_a_page_and_for_a_phone(self, page):
         widths = {"broad": {}, "narrow": {}}

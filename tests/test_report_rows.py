@@ -87,4 +87,4 @@ def test_every_mistake_is_told_at_once(tmp_path):
         f"{tmp_path}/empty has no complete run (curated/runs/*.json).",
         f"There is no file or folder {tmp_path}/none.",
     ]
-    assert "socratic-runner resume. Name a run's or a sweep's document" in str(found.value.hint)
+    assert "socratic-runner resume. RUNS are output folders" in str(found.value.hint)

@@ -267,7 +267,7 @@ class TestListener:
         refused = refusal(400, "ValidationException", "It doesn't support system messages.")
         result = play(listener=ear, tutor=[refused, ASKS], turns=1)
 
-        notice = "tutor refuses system: the run goes on without it."
+        notice = "tutor refuses system: the run continues without it."
         assert notice in ear.heard
         assert result.document["notices"] == [notice]
 

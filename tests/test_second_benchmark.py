@@ -471,8 +471,8 @@ def test_the_documented_one_is_stored_and_resumed(added, fresh, tmp_path):
     ("words", "problem"),
     [
         (("--prompt", "Why?"), "--prompt is none of the questions."),
-        (("--student", "model"), "--student is a setting of socratic, but recall is to be played."),
-        (("--judge-model", "judge"), "--judge-model is given, but nobody judges in recall: leave"),
+        (("--student", "model"), "--student is a setting of socratic, not of recall."),
+        (("--judge-model", "judge"), "--judge-model does not apply: recall has no judge"),
     ],
 )
 def test_a_refused_run_of_the_documented_one_names_it(words, problem, added, fresh):

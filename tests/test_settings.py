@@ -106,15 +106,15 @@ class TestAnotherBenchmark:
         [
             (
                 {"benchmark": "exact", "pressure": "none"},
-                "--pressure is a setting of socratic, but exact is to be played.",
+                "--pressure is a setting of socratic, not of exact.",
             ),
             (
                 {"benchmark": "exact", "student": "scripted"},
-                "--student is a setting of socratic, but exact is to be played.",
+                "--student is a setting of socratic, not of exact.",
             ),
             (
                 {"answers": "a.json"},
-                "--answers is a setting of exact, but socratic is to be played.",
+                "--answers is a setting of exact, not of socratic.",
             ),
         ],
     )
@@ -134,7 +134,7 @@ class TestAnotherBenchmark:
     def test_so_is_a_value_of_the_library_s_user(self):
         (problem,) = BOTH(model="m", region="us-east-1", answers="a.json").problems()
 
-        assert problem.render() == "answers is a setting of exact, but socratic is to be played."
+        assert problem.render() == "answers is a setting of exact, not of socratic."
 
     def test_a_setting_that_two_declare_alike_belongs_to_both(self):
         class Same(CoreConfig, frozen=True, kw_only=True):

@@ -222,9 +222,9 @@ def test_items_have_a_sign_each_and_what_they_came_to(tmp_path):
         (("{folder}", "--turns", "4-2"), "a range such as 5-12, not"),
         (("{folder}", "--judging", "none"), "has no judging none"),
         (("{folder}/curated",), "has no complete run"),
-        (("{folder}/curated",), "once it is complete: socratic-runner resume"),
+        (("{folder}/curated",), "Complete interrupted runs first: socratic-runner resume"),
         (("{folder}/nothing",), "There is no file or folder"),
-        (("{folder}/nothing",), "Name a run's or a sweep's document, an output folder"),
+        (("{folder}/nothing",), "RUNS are output folders, s3:// prefixes"),
     ],
 )
 def test_a_mistake_says_what_to_do(folder, kept, words, said):

@@ -169,3 +169,31 @@ def test_on_a_terminal_no_document_scrolls_the_words_away(words, last):
 
     assert re.fullmatch(last, shown)
     assert end == ""
+
+
+@pytest.mark.parametrize("words", [(*OFFLINE, "--turns", "1"), ("sweep", "--modls", "a")])
+def test_a_terminal_shows_the_document_only_if_it_is_asked_for(words):
+    (table,) = run_all_in_terminal([words], columns=200, with_stdout=True)
+    (document,) = run_all_in_terminal([(*words, "--json")], columns=200, with_stdout=True)
+
+    assert '"schema_version"' not in table.stderr
+    assert '"schema_version"' in document.stderr
+
+
+def test_without_words_a_terminal_shows_the_short_help():
+    (outcome,) = run_all_in_terminal([()], columns=80, with_stdout=True)
+
+    assert outcome.exit_code == 0
+    assert "usage: socratic-runner [run] --model ID" in outcome.stderr
+    assert (run().exit_code, run().document["end_reason"]) == (2, "usage")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        *((None, "-"), (0, "0"), (7.1875, "7.19"), (10, "10.0"), (0.07961, "0.0796")),
+        *((123.4, "123"), (1234.5, "1,234"), (0.00001234, "0.000012"), (-0.0775, "-0.0775")),
+    ],
+)
+def test_numbers_have_three_significant_digits(value, text):
+    assert number(value) == text

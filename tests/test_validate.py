@@ -211,9 +211,7 @@ def test_a_plan_is_told_of_its_axes_by_its_own_keys(tmp_path):
     outcome = run("validate", str(plan), env=environment())
 
     assert outcome.exit_code == 2
-    assert outcome.document["files"][0]["problems"] == [
-        "Nothing to open the dialogue with: give prompts or scenarios."
-    ]
+    assert outcome.document["files"][0]["problems"] == ["prompts or scenarios is required."]
 
 
 @pytest.mark.parametrize(

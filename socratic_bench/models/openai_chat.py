@@ -169,7 +169,7 @@ class ChatProvider(Provider):
         if dropped is None or dropped in error.lacks:
             return kind
         notice = (
-            f"{error.model_id} refuses {dropped.replace('_', ' ')}: the run goes on without it."
+            f"{error.model_id} refuses {dropped.replace('_', ' ')}: the run continues without it."
         )
         self._observed(error.model_id).refused[dropped] = RefusedField(code, notice)
         return replace(kind, mended=dropped, notice=notice)

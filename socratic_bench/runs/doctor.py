@@ -221,7 +221,7 @@ class _Diagnosis(Struct, frozen=True, kw_only=True):
 
 
 def _unchecked(check: CheckName, subject: str, error: BenchError) -> CheckResult:
-    return CheckResult(check, "unknown", subject, "it was not looked at to the end", error.code)
+    return CheckResult(check, "unknown", subject, "it was not checked completely", error.code)
 
 
 def _quotas(group: Sequence[Target]) -> Mapping[str, Quota]:
@@ -275,7 +275,7 @@ def _early_end(error: BenchError | None, answers: Sequence[TargetCall]) -> Bench
     if error.end_reason == "budget":
         copied.hint = Problem.of("Raise {max_cost_usd}.")
     elif error.end_reason == "deadline":
-        copied.sentences = ("The deadline passed before everything was looked at.",)
+        copied.sentences = ("The deadline passed before everything was checked.",)
         copied.hint = Problem.of("Raise {deadline_s}.")
     return copied
 

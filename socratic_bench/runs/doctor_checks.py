@@ -169,7 +169,9 @@ def _price(call: TargetCall) -> CheckResult:
     if not missing:
         return _check(call, "price", "ok", "known")
     message = "not known" if prices is None else f"not known for {' and '.join(sorted(missing))}"
-    hint = Problem.of("Give it with {prices_file}: without it no cost is told and no budget holds.")
+    hint = Problem.of(
+        "Add it with {prices_file}: without it, cost is unknown and budgets do not work."
+    )
     return _check(call, "price", "unknown", message, code="unknown_price", hint=hint)
 
 
@@ -277,5 +279,5 @@ def _read(store: S3Store, key: str) -> None:
         raise ArtifactError(
             store.location(key),
             "could not be read: what is there is not what was written.",
-            hint="Check what stands between here and S3, such as a proxy.",
+            hint="Check the network path to S3, such as a proxy.",
         )

@@ -149,8 +149,8 @@ class Plan(Struct, frozen=True):
         line = line_of(config.model)
         if line and (kin := [juror for juror in config.jurors if line_of(juror) == line]):
             yield (
-                f"Of the family of {config.model} are these jurors, too: {', '.join(kin)}. Models "
-                "tend to prefer what their own kind has written."
+                f"Judges of the same model family as {config.model}: {', '.join(kin)}. Their "
+                "scores may have a self-preference bias."
             )
 
 

@@ -50,16 +50,16 @@ NOT_FROM_BRIEF = Problem.of(
     "{brief}."
 )
 FROM_DOCUMENT = Problem.of(
-    "Go on with this document, kept in a file: socratic-runner {resume_from} FILE."
+    "Resume from this document, saved as a file: socratic-runner {resume_from} FILE."
 )
 GO_ON = Problem.of("Go on with it:")
-GO_ON_AS_STORED = Problem.of("Or go on with what the store has:")
-GO_ON_MENDED = Problem.of("Once that is mended, go on with the run:")
+GO_ON_AS_STORED = Problem.of("Or resume from the store:")
+GO_ON_MENDED = Problem.of("Once that is fixed, resume the run:")
 AT_LEAST = (
     "At least so many requests were sent as attempts count: those under way when an earlier "
     "process ended were noted in its output folder alone, which is not here."
 )
-GIVE_AGAIN = "Give the same command again: it goes on where it was cut short."
+GIVE_AGAIN = "Run the same command again to resume."
 STORE_SETTINGS = ("output_dir", "s3_bucket", "s3_prefix", "s3_kms_key_id")
 
 
@@ -332,7 +332,7 @@ class _Acquisition(Struct, frozen=True):
         if problems:
             acquired.journal.close()
             raise UsageError(
-                [f"{run_id} cannot go on as asked.", *problems],
+                [f"{run_id} cannot be resumed with these settings.", *problems],
                 hint="Leave these as they were, or start a new run without resuming.",
             )
         return self._with_process(acquired)

@@ -96,13 +96,13 @@ def _not_allowed(config: CoreConfig, allowed: Sequence[str]) -> str:
         return "Model not found in {model_ids}: {asked!r}{nearest}."
     if all(name.startswith(EMULATOR_PREFIX) for name in allowed):
         return (
-            "{offline} plays the embedded models alone, and {asked!r} is none of them{nearest}. "
+            "{offline} runs mock models only, and {asked!r} is none{nearest}. "
             "Take one of these, which socratic-runner models {offline} lists, too, or leave "
             "{offline} out."
         )
     return (
         "Model not found in {model_ids}, which counts with {offline}, too: {asked!r}{nearest}. "
-        "Leave it unset there to play the embedded models."
+        "Unset it to use the mock models."
     )
 
 
@@ -126,9 +126,9 @@ def _jury_problems(config: CoreConfig) -> Iterator[Problem]:
     if isinstance(config.judge_model, tuple) and len(jurors) == 1:
         yield Problem.of("A jury has two jurors or more: give one judge as its id alone.")
     if isinstance(config.judge_model, tuple) and not jurors:
-        yield Problem.of("{judge_model} names nobody: leave it out with {no_judge}.")
+        yield Problem.of("{judge_model} is empty: use {no_judge}.")
     if config.quorum is not None and config.quorum > len(jurors):
-        size = plural(len(jurors), "juror") if jurors else "nobody"
+        size = plural(len(jurors), "juror") if jurors else "none"
         yield Problem.of(
             "{quorum} is {needed}, but {size} could vote.", needed=config.quorum, size=size
         )

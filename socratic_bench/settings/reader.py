@@ -86,7 +86,7 @@ def read_config(kind: type[Config], sources: Sources) -> tuple[Config, tuple[Pro
 def foreign_problem(name: str, owners: Sequence[str], benchmark: str) -> Problem:
     """The mistake of giving a setting that the chosen benchmark does not have."""
     return Problem.of(
-        f"{{{name}}} is a setting of {{owners}}, but {{benchmark}} is to be played.",
+        f"{{{name}}} is a setting of {{owners}}, not of {{benchmark}}.",
         owners=" and ".join(owners),
         benchmark=benchmark,
     )

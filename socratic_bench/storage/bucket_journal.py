@@ -292,7 +292,7 @@ class BucketJournal:
         if self._bucket.put_if(key, body, etag=etag) is None:
             raise StoreOutageError(
                 f"{self.location(key)} was changed by others meanwhile.",
-                hint="Let one process at a time play a run.",
+                hint="Use one process at a time for a run.",
             )
 
 

@@ -225,7 +225,7 @@ class FolderJournal:
             os.ftruncate(self._descriptor, 0)
             write_whole(self._descriptor, b"".join(self._lines))
             os.fsync(self._descriptor)
-        message = f"{self._path} was removed or changed by others; it was written anew."
+        message = f"{self._path} was removed or changed by another program; it was rewritten."
         if message not in self.mended:
             self.mended.append(message)
 

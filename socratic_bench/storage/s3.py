@@ -279,7 +279,7 @@ class S3Store:
             raise StoreOutageError(
                 self.location(key),
                 "could not be written: S3 tells the checksum of other bytes.",
-                hint="Check what stands between here and S3, such as a proxy.",
+                hint="Check the network path to S3, such as a proxy.",
             )
         return etag
 

@@ -65,13 +65,9 @@ from socratic_bench.studies.primary import PairedRuns, primary_differences
 from socratic_bench.studies.reading import FailedCell, read_runs
 from socratic_bench.types import plural
 
-UNLIKE = Problem.of(
-    "Runs that were not played alike say little of models: {allow} compares and flags them."
-)
+UNLIKE = Problem.of("Such runs are not comparable; {allow} compares them with a warning.")
 TWO_PLACES = "Give runs of two models, or two places that have runs of one."
-NO_PAIR = Problem.of(
-    "Some have no pair: give runs the same samples and {seed}, or play them in one sweep."
-)
+NO_PAIR = Problem.of("Runs without a pair: use the same scenarios and {seed}, or one sweep.")
 NO_INTERVALS = 'There are no intervals: install the extra stats (pip install ".[stats]").'
 
 
@@ -378,13 +374,13 @@ def _notices_on_pairs(
         yield NO_INTERVALS
     if comparison.unlike:
         paths = ", ".join(comparison.unlike)
-        yield f"The runs were not played alike ({paths}): differences may be of that."
+        yield f"The runs have different settings ({paths}), which may explain differences."
     if any(not pair.n_pairs for pair in pairs):
         yield NO_PAIR.render(call)
     elif any(pair.n_unpaired for pair in pairs):
         yield "Some runs have no counterpart, and count in means alone."
     if any(difference.n_clusters == 1 for difference in differences):
-        yield "A difference over one sample has no interval: play several."
+        yield "No confidence interval with one scenario: use more."
 
 
 def _notices_on_models(

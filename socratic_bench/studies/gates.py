@@ -189,7 +189,7 @@ def _reason(bound: FigureBound, mean: Mean | None, times: Survival | None) -> st
     """Why a figure is unknown."""
     figure = times or (mean if bound.figure == "mean" else None)
     if figure is None or not figure.n:
-        return "no complete run tells it"
+        return "no complete run has it"
     if bound.is_of_limit and figure.n_clusters < FEWEST:
         return "one sample has no interval"
     if bound.is_of_limit and figure is times and figure.n_clusters < FEWEST_OF_TIMES:
@@ -268,13 +268,13 @@ def drop_gates(
             yield gate(bound, pair.first, drop, _drop_reason(difference) if drop is None else None)
     for contender in failed:
         for bound in drops:
-            yield gate(bound, contender.model, None, "no complete run tells it")
+            yield gate(bound, contender.model, None, "no complete run has it")
 
 
 def _drop_reason(difference: Difference) -> str:
     """Why a drop is unknown."""
     if not difference.n:
-        return "no pair of runs tells it"
+        return "no pair of runs has it"
     if difference.n_clusters < FEWEST:
         return "one sample has no interval"
     if difference.no_interval_because == "no_spread":

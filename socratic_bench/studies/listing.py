@@ -5,8 +5,6 @@ from math import prod
 from pathlib import Path
 from statistics import fmean
 
-import orjson
-
 from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.documents.report import ListDocument, ListedRun, ListedSweep
 from socratic_bench.documents.sweep import CellRow, SweepFile
@@ -24,6 +22,7 @@ from socratic_bench.studies.places import (
     plan_of,
 )
 from socratic_bench.studies.rows import read_document
+from socratic_bench.studies.sweep.resume import journal_entries
 
 
 def list_place(place: str, region: Callable[[], str]) -> ListDocument:
@@ -67,8 +66,9 @@ def _runs(store: ListedStore, in_sweeps: set[str]) -> Iterator[ListedRun]:
     begun = {run_id for run_id in store.folders(RAW) if run_id.startswith(ALL_RUNS)}
     for run_id in sorted((begun | curated.keys()) - in_sweeps):
         if run_id not in curated:
-            turn = orjson.loads(store.get(f"{RAW}{run_id}/turn_000.json") or b"{}")
-            model, scenario = turn.get("model"), turn.get("scenario")
+            entries = journal_entries(store, run_id)
+            config = (entries[0].get("config") if entries else None) or {}
+            model, scenario = config.get("model"), config.get("scenario")
             yield ListedRun(run_id=run_id, status="incomplete", model=model, scenario=scenario)
             continue
         document = read_document(curated[run_id], run_id)

@@ -151,7 +151,7 @@ class CellIndex:
                 self._unwritten = [*rows, *self._unwritten]
                 is_first, self._is_unwritable = not self._is_unwritable, True
             if is_first:
-                self._notice(f"The sweep's index is behind: {error.message}")
+                self._notice(f"The sweep's index could not be written: {error.message}")
 
     def place(self) -> SweepPlace:
         """Where people find it."""
@@ -179,7 +179,7 @@ def _read_all(keys: Sequence[str], get: Callable[[str], bytes | None]) -> Iterat
 
 
 ALL_RUNS = "run-"
-WHAT_HOLDS_RUNS = "Name a run's or a sweep's document, an output folder, or s3://BUCKET/PREFIX."
+WHAT_HOLDS_RUNS = "RUNS are output folders, s3:// prefixes, or documents of runs or sweeps."
 
 
 class FoundRun(Struct, frozen=True, kw_only=True):

@@ -174,7 +174,7 @@ def with_judging(name: str, run: FoundRun, document: Document, region: Region) -
     benchmark = benchmark_of(document, run.name)
     store = run.store or store_of(document, region)
     if store is None:
-        raise UsageError([f"{run.name}: no store keeps this run, and so none its judgings."])
+        raise UsageError([f"{run.name}: its files are not here, nor its re-scorings."])
     run_id = str(document["run_id"])
     key = f"{RunKeys(run_id).judgings(name)}{JUDGING_FILE}"
     body = store.get(key)
@@ -302,7 +302,7 @@ def read_single(argument: str, roots: Sequence[str], region: Region, judging: st
 def _find_source(argument: str, roots: Sequence[str], region: Region) -> FoundRun:
     if _RUN_ID.fullmatch(argument) and not Path(argument).exists():
         if not roots:
-            message = "Where {argument} is kept: give {output_dir} or {s3_bucket}."
+            message = "{argument} is not a file: give {output_dir} or {s3_bucket}."
             raise UsageError([Problem.of(message, argument=argument)])
         return _stored(argument, roots, region)
     if match := _OWN_PLACE.fullmatch(argument):

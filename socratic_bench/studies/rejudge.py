@@ -158,17 +158,17 @@ def _prepared(
     store = source.store or store_of(document, region)
     if store is None:
         raise UsageError(
-            [f"{source.name}: no store keeps this run: name its folder, or prefix of a bucket."]
+            [f"{source.name}: its files are not here: name its folder or s3:// prefix."]
         )
     entries = journal_entries(store, run_id)
     if not entries:
-        raise UsageError([f"{source.name}: its journal is missing, which says how it was played."])
+        raise UsageError([f"{source.name}: its journal is missing, which has its settings."])
     stored = replace(earlier_config(entries), seed=read_header(entries[0]).seed)
     config = _config(stored, requested, flagged)
     benchmark = cast("Benchmark", RecordedBenchmark(inner, document))
     plan = prepare(replace(config, s3_bucket=None, output_dir=None), benchmark=benchmark)
     if plan.rubric is None:
-        raise UsageError([f"{source.name}: nobody judges in {inner.name}."])
+        raise UsageError([f"{source.name}: {inner.name} has no judge."])
     name = name_of(settings_of(plan))
     folder = RunKeys(run_id).judgings(name)
     config = _in_folder(plan.config, store, folder, requested)

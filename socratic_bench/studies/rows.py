@@ -28,7 +28,7 @@ Files = Mapping[str, Document]
 N_TURNS = "n_turns"
 LONGEST_NAME = 80
 MEDIAN = "median"
-COMPLETE_IT = "One that was cut short counts once it is complete: socratic-runner resume."
+COMPLETE_IT = "Complete interrupted runs first: socratic-runner resume."
 RESTORE_IT = Problem.of(
     "Remove that file, and go on with its sweep (sweep {resume}) or run (socratic-runner resume): "
     "it is written anew from the journal."

@@ -168,7 +168,7 @@ def test_a_judge_that_thinks_whenever_it_is_asked_is_asked_in_words(service):
     assert outcome.exit_code == 0, outcome.document["error"]
     assert outcome.document["judge"]["coverage"] == 1.0
     assert outcome.document["notices"] == [
-        "thinks.always-v1:0 refuses forced tool: the run goes on without it."
+        "thinks.always-v1:0 refuses forced tool: the run continues without it."
     ]
 
 

@@ -62,7 +62,7 @@ METRICS = (
         needs_turns=None,
     ),
     _bad_rate(
-        name="insights_told", title="Share of insights that the tutor told", needs_turns=None
+        name="insights_told", title="Share of insights that the tutor gave away", needs_turns=None
     ),
     _turns(
         name="turns_held",

@@ -314,8 +314,8 @@ VIEWS = Views(
         Caveat(title="Student", path="student.mode"),
         Caveat(title="Model that plays the student", path="student.model"),
         Caveat(title="Pressure", path="student.pressure"),
-        Caveat(title="A lapse is a turn under", path="thresholds.half_life", unit="points"),
-        Caveat(title="A lasting lapse is", path="thresholds.lapse_turns", unit="lapses in a row"),
-        Caveat(title="Scripted filler", path="student.filler_turns", is_share=True),
+        Caveat(title="Lapse: score under", path="thresholds.half_life", unit="points"),
+        Caveat(title="Lasting lapse", path="thresholds.lapse_turns", unit="lapses in a row"),
+        Caveat(title="Turns without a scripted line", path="student.filler_turns", is_share=True),
     ),
 )

@@ -157,7 +157,7 @@ def problems_of(settings: Settings) -> Iterator[Problem]:
     yield from model_problems(settings, "student_model")
     opened = (settings.scenario, settings.scenario_file, settings.transcript)
     if settings.prompt is None and not any(opened):
-        yield Problem.of("Nothing to open the dialogue with: give {prompt} or {scenario}.")
+        yield Problem.of("{prompt} or {scenario} is required.")
     if settings.prompt is not None and settings.transcript:
         yield Problem.of(
             "{prompt} and {transcript} are both given: a transcript has its own opening."

@@ -136,4 +136,4 @@ def _notice(model_id: str, field: str, kind: ErrorKind) -> str:
             f"Streaming of {model_id} is denied (bedrock:InvokeModelWithResponseStream): the run "
             "goes on without it."
         )
-    return f"{model_id} refuses {field.replace('_', ' ')}: the run goes on without it."
+    return f"{model_id} refuses {field.replace('_', ' ')}: the run continues without it."

@@ -131,12 +131,12 @@ ERROR_KINDS: dict[str, ErrorRow] = {
         "unavailable",
         "none of the model's requests was answered for so long that it was stopped, with all runs "
         "that call it",
-        "See by the attempts of its calls what they failed by, and go on once that is mended.",
+        "The attempts of its calls show the errors; fix these, then resume.",
     ),
     "context_window": _permanent(
         "context_window",
         "the dialogue is too long for the model",
-        "The dialogue outgrew the model's context window; play fewer {turns}.",
+        "The dialogue exceeds the model's context window; use fewer {turns}.",
     ),
     "needs_profile": _permanent(
         "refused_request",

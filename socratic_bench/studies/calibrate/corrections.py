@@ -135,7 +135,7 @@ def _common_judge(runs: Sequence[RunRow]) -> CalibratedJudge:
     judge = next(iter(judges), None)
     if judge is None or None in judges:
         raise UsageError(
-            ["Some runs were not judged, so that labels correct nothing of them."],
+            ["Some runs have no judge scores, so labels cannot correct them."],
             hint=Problem.of(
                 "Judge them (socratic-runner judge), and name these verdicts with {judging}."
             ),

@@ -57,7 +57,7 @@ class LabelFile:
         self._labeller = labeller
         is_special = path.exists() and not path.is_file()
         if is_special or not os.access(path.parent, os.W_OK):
-            raise UsageError([f"Labels cannot be kept in {path}: no file can be written there."])
+            raise UsageError([f"Labels cannot be saved in {path}: the file cannot be written."])
         labels = self._read_labels()
         self._own = {
             (label.run_id, label.turn): label for label in labels if label.labeller == labeller

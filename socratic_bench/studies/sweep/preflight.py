@@ -237,7 +237,7 @@ class Preflight(Struct, frozen=True, kw_only=True):
         if failed := self._report_failures(document):
             first = failed[0]
             refusal = ModelError(
-                f"Nothing was played: {plural(len(failed), 'check')} failed. {first.subject}: "
+                f"No run was started: {plural(len(failed), 'check')} failed. {first.subject}: "
                 f"{first.message}",
                 code=first.code or "strict",
                 end_reason="access",

@@ -134,7 +134,7 @@ class _SweepProcess:
         grid = replace(self._asked.grid, base=replace(self._asked.grid.base, seed=begun.seed))
         cells = grid.cells()
         indices = [CellIndex(store, begun.sweep_id, self._notice) for store in self._stores.all]
-        refusal = f"{begun.sweep_id} is being played by another process."
+        refusal = f"{begun.sweep_id} is in use by another process."
         with self._stores.exclusive(f"sweeps/{begun.sweep_id}/lock", refusal):
             earlier = run_cancellable(lambda: self._read_rows(begun, cells, indices), self._token)
             rows = {cell.key: earlier[cell.key] for cell in cells if cell.key in earlier}
@@ -169,7 +169,7 @@ class _SweepProcess:
         if self._settings.resume:
             if begun := find_sweep(self._asked.grid, self._stores.all):
                 return with_plan(begun, self._asked.grid)
-            self._notice("There is no sweep of this command line to go on with: a new one begins.")
+            self._notice("No earlier sweep has these settings: starting a new one.")
         seed = self._asked.grid.base.seed
         begun = SweepFile(
             sweep_id=f"sweep-{ULID()}",
