@@ -232,11 +232,14 @@ def parse(parser: Parser, words: Sequence[str]) -> tuple[Flags, list[str]]:
 def _swallowed_configs(parser: Parser, flags: Flags) -> Iterator[str]:
     """A mistake for each config file that is read as a value of a flag with several values."""
     names = {name.replace("_", "-") for name in _positionals(parser)}
-    for name, values in flags.items() if names and names.isdisjoint(flags) else ():
-        takes_files = parser._option_string_actions[f"--{name}"].metavar == "FILE"  # noqa: SLF001
-        for word in values if isinstance(values, list) and not takes_files else ():
+    if not names.isdisjoint(flags) or not names:
+        return
+    for action in parser._actions:  # noqa: SLF001
+        name = action.option_strings[-1] if action.option_strings else ""
+        values = flags.get(name[2:], ()) if action.metavar != "FILE" else ()
+        for word in values if isinstance(values, list) else ():
             if word.endswith(CONFIG_SUFFIX):
-                yield f"{word} is read as a value of --{name}: write -- before it, or put it first."
+                yield f"{word} is read as a value of {name}: write -- before it, or put it first."
 
 
 def parse_strictly(parser: Parser, words: Sequence[str]) -> argparse.Namespace:

@@ -161,6 +161,8 @@ def run_on_streams(
 ) -> int:
     """Run the command by its own function on streams that it closes: its exit code."""
     with ExitStack() as stack:
+        stack.callback(os.environ.update, dict(os.environ))
+        stack.callback(os.environ.clear)  # the command may set variables for the SDK
         patch = stack.enter_context(pytest.MonkeyPatch.context())
         patch.setattr(sys, "stdin", io.TextIOWrapper(stdin, encoding="utf-8"))
         patch.setattr(sys, "stdout", io.TextIOWrapper(stdout, encoding="utf-8"))

@@ -72,7 +72,7 @@ def test_init_writes_a_file_that_runs(kind, begin, tmp_path):
     assert f"{path} exists" in again.stderr
     assert len(lines) > 60
     for line in lines:  # every comment is TOML, once a number stands for its form
-        assert tomllib.loads(re.sub(r"(?<= = )[A-Z]+(?=  #)", "1", line))
+        assert tomllib.loads(re.sub(r"(?<= = )\[?[A-Z]+\]?(?=  #)", "1", line))
 
 
 def test_list_has_runs_and_sweeps_with_what_is_known(tmp_path, config):

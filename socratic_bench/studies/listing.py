@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.documents.report import ListDocument, ListedRun, ListedSweep
@@ -67,7 +68,7 @@ def _runs(store: ListedStore, in_sweeps: set[str]) -> Iterator[ListedRun]:
     for run_id in sorted((begun | curated.keys()) - in_sweeps):
         if run_id not in curated:
             entries = journal_entries(store, run_id)
-            config = (entries[0].get("config") if entries else None) or {}
+            config: Any = entries[0].get("config") if entries else {}
             model, scenario = config.get("model"), config.get("scenario")
             yield ListedRun(run_id=run_id, status="incomplete", model=model, scenario=scenario)
             continue
