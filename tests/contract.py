@@ -108,8 +108,8 @@ def command() -> dict[str, Any]:
 
 
 def help_of(name: str) -> str:
-    """The help of a subcommand, wide enough that no word is broken."""
-    outcome: Outcome = run(name, "--help", env=environment(COLUMNS="200"))
+    """The whole help of a subcommand, wide enough that no word is broken."""
+    outcome: Outcome = run(name, "--help", "all", env=environment(COLUMNS="200"))
     return outcome.stdout.decode()
 
 

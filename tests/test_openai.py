@@ -69,7 +69,7 @@ def test_it_plays_tutor_and_judge_and_tries_again(service, tmp_path):
         9.5,
     )
     inputs = document["inputs"]
-    assert inputs["region"] is None
+    assert (inputs["provider"], inputs["region"]) == ("openai", None)
     assert inputs["sdk_version"].startswith("openai ")
     assert inputs["models"]["tutor"]["asked"] == TUTOR
     usage = document["usage"]["tutor"]

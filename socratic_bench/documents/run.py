@@ -34,7 +34,7 @@ from socratic_bench.documents.turn import TurnEntry
 from socratic_bench.documents.usage import ActorLatency, ActorUsage, RoleUsage
 from socratic_bench.errors import BenchError, RunStatus
 from socratic_bench.ports.parts import Part, Parts
-from socratic_bench.settings import CoreConfig, Gate, Kind, SettingField, table
+from socratic_bench.settings import CoreConfig, Gate, Kind, SettingField, provider_of, table
 from socratic_bench.types import Completion, EndReason, Json, doc
 from socratic_bench.version import VERSION
 
@@ -131,6 +131,7 @@ class Inputs(Struct, frozen=True, kw_only=True):
         keys("roles"),
         doc("by role, the model that was requested and the one that served"),
     ] = {}
+    provider: Annotated[str, doc("who answers for the model under test: bedrock or openai")]
     runner_version: Annotated[str, doc("version of this program")]
     sdk_version: Annotated[str, doc("version of the SDK, or other client, that sent the requests")]
 
@@ -148,6 +149,7 @@ class Inputs(Struct, frozen=True, kw_only=True):
                 role: ModelUse.of(model, result.tallies[role].completions)
                 for role, model in result.models.items()
             },
+            provider=provider_of(config.model),
             runner_version=VERSION,
             sdk_version=result.sdk_version,
         )
