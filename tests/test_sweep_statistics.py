@@ -373,5 +373,5 @@ def test_without_the_extra_there_are_plain_means_and_one_word_of_it(played, bare
             reason = None if mean["mean"] is None else "needs_stats"
             assert metrics[name] == {**mean, **nulls, "no_interval_because": reason}
     assert "95 % interval" not in bare.stderr
-    assert bare.stderr.count('pip install ".[stats]"') == 1
+    assert bare.stderr.count('pip install "socratic-runner[stats]"') == 1
     assert "stats" not in outcome.stderr
