@@ -253,20 +253,6 @@ def test_nor_may_what_a_request_can_have_taken_be_impossible(name, value, servic
     assert "which no run writes" in outcome.document["error"]["message"]
 
 
-def test_the_same_line_passes_such_a_journal_over_and_says_so(service, tmp_path):
-    service.reset()
-    env = account(service.url, TUTOR, RUNNER_JUDGE_MODEL="emulator.judge-v1:0")
-    words = ("--model", TUTOR, "--prompt", "Why?", "--turns", "1", "--seed", "1")
-    words += ("--output-dir", str(tmp_path), "--resume")
-    first = run(*words, env=env)
-    forge(tmp_path, "tutor", tokens(-5))
-    second = run(*words, env=env)
-
-    assert (first.exit_code, second.exit_code) == (0, 0)
-    assert second.document["run_id"] != first.document["run_id"]
-    assert f"{first.document['run_id']} is passed over" in second.stderr
-
-
 def test_a_journal_that_is_only_sealed_anew_goes_on(service, tmp_path):
     """What the forgeries above change is what they are refused for."""
     out, run_id = store_run(tmp_path, service, complete=False)

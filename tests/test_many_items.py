@@ -211,14 +211,6 @@ def test_what_is_lost_is_missing_and_the_rest_is_played(service, out):
     assert any("curated" in name for name in stored(out, PARTS))
 
 
-def test_a_request_that_the_service_refuses_is_one_item_s_own(service):
-    service.scripts["tutor"] = sums({5: refusal(400, "ValidationException", "No such thing.")})
-    result = play(turns=20)
-
-    assert (result.status, result.exit_code, result.end_reason) == ("partial", 3, "refused_request")
-    assert (result.document["n_turns"], result.document["items"]["missing"]) == (19, [5])
-
-
 @pytest.mark.parametrize("at_once", daily([1, 16], 16))
 def test_however_many_requests_are_refused_the_others_are_asked(service, out, at_once):
     refused = range(MOST_LOST_IN_A_ROW + 20)

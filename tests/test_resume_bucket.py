@@ -208,18 +208,3 @@ def test_what_was_encrypted_with_a_key_stays_so(service, bucket, moto_url):
     with s3_of(moto_url) as client:
         used = {client.head_object(Bucket=name, Key=key).get("SSEKMSKeyId") for key in keys()}
     assert used == {key_id}
-
-
-def test_the_same_line_passes_a_damaged_beginning_over_and_says_so(service, bucket, moto_url):
-    name, keys = bucket
-    env = account(service.url, TUTOR, AWS_ENDPOINT_URL_S3=moto_url)
-    words = (*WORDS, "--turns", "1", "--seed", "1", "--s3-bucket", name, "--resume")
-    first = run(*words, env=env).document["run_id"]
-    (beginning,) = [key for key in keys() if key.endswith("/000000.json")]
-    with s3_of(moto_url) as client:
-        client.put_object(Bucket=name, Key=beginning, Body=b'{"kind":')
-    again = run(*words, env=env)
-
-    assert again.exit_code == 0
-    assert again.document["run_id"] != first
-    assert f"{first} is passed over" in again.stderr
