@@ -91,19 +91,6 @@ def repeated_calls(folder: Path) -> list[str]:
     return found
 
 
-def journalled_usd(folder: Path) -> float:
-    """What all answered calls cost, by the runs' journals and the prices of the models table."""
-    usd = 0.0
-    for path in folder.glob("journal/runs/*.jsonl"):
-        entries = [json.loads(line) for line in path.read_text().splitlines()]
-        for entry in entries:
-            if entry["kind"] == "answered":
-                used = entry["completion"]["usage"]
-                usd += used["output_tokens"] * 15e-6
-                usd += (used["input_tokens"] - used["cache_read_tokens"]) * 3e-6
-    return round(usd, 9)  # as floats add up, two sums of the same differ
-
-
 def last_sent(folder: Path, model: str) -> datetime:
     """When a model was sent its last request, by the journals."""
     lines = (path.read_text().splitlines() for path in folder.glob("journal/runs/*.jsonl"))
