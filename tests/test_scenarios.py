@@ -417,13 +417,14 @@ def test_a_mistake_inside_a_table_is_told_with_its_place(name, tmp_path):
     )
 
 
-def test_importing_the_packages_reads_no_data_files():
+def test_importing_the_packages_reads_no_data_files_but_the_words_of_the_grammar():
     code = (
         "import sys\n"
         "opened = []\n"
         "def hook(event, args):\n"
-        "    if event == 'open' and str(args[0]).endswith(('.toml', '.txt')):\n"
-        "        opened.append(args[0])\n"
+        "    name = str(args[0])\n"
+        "    if event == 'open' and name.endswith(('.toml', '.txt')) and 'words' not in name:\n"
+        "        opened.append(name)\n"
         "sys.addaudithook(hook)\n"
         "import socratic_bench.benchmarks.socratic.scenarios.loading as scenarios\n"
         "import socratic_bench.benchmarks.socratic.student.model\n"
