@@ -364,4 +364,4 @@ def test_files_without_check_are_a_mistake(tmp_path):
 
     assert outcome.exit_code == 2
     assert_valid("error", outcome.document)
-    assert "Files are given without --check." in outcome.stderr
+    assert "Files need --check." in outcome.stderr
