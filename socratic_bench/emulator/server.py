@@ -151,21 +151,18 @@ class Emulator:
 def serve(settings: Settings, *, host: str, port: int, ready: Callable[[str], None]) -> None:
     """Listen until a signal that is not ignored; `ready` gets the URL. For the main thread."""
     has_ended = threading.Event()
-    _raise_descriptor_limit(settings.max_connections + SPARE_DESCRIPTORS)
+    # As many open files as all connections take, as far as the system grants them.
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = settings.max_connections + SPARE_DESCRIPTORS
+    wanted = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
     with Emulator(settings, host, port) as emulator:
         for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, lambda *_: has_ended.set())
         ready(emulator.url)
         has_ended.wait()
-
-
-def _raise_descriptor_limit(number: int) -> None:
-    """Allow as many open files as all connections take, as far as the system grants them."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = number if hard == resource.RLIM_INFINITY else min(number, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -102,7 +102,11 @@ class UnreadableTomlError(ValueError):
 
 def parse_toml(content: bytes) -> dict[str, object]:
     """The table in a TOML file. Raises `UnreadableTomlError`."""
-    text = _decode(content)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise UnreadableTomlError(f"not UTF-8 text (line {line})") from error
     if deep := _DEEP_NAME.search(text):
         line = text.count("\n", 0, deep.start()) + 1
         raise UnreadableTomlError(f"a name of more than {MOST_PARTS} parts (line {line})")
@@ -111,11 +115,3 @@ def parse_toml(content: bytes) -> dict[str, object]:
     except (ValueError, RecursionError) as error:
         # ValueError: TOML's own error, and a number too long for Python to read.
         raise UnreadableTomlError(f"not valid TOML: {error}") from error
-
-
-def _decode(content: bytes) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise UnreadableTomlError(f"not UTF-8 text (line {line})") from error

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -40,6 +39,7 @@ from socratic_bench.settings import CoreConfig, part_of, read_system_prompt
 from socratic_bench.turns import Measure, Rubric, Turn
 from socratic_bench.types import Role, clean, plural
 
+TUTOR_PROMPT = Path(__file__).with_name("tutor_prompt.md")
 # Lowest and highest score and step of each dimension that the metrics are made of.
 SCALES: Mapping[str, tuple[float, float, float]] = {
     "form": (0, 3, 0.5),
@@ -94,7 +94,7 @@ class SocraticBenchmark(Benchmark):
             scenario = _scenario(settings, transcript)
         with mistakes:
             file = settings.system_prompt_file
-            tutor_prompt = read_system_prompt(file) if file else _builtin_tutor_prompt()
+            tutor_prompt = read_system_prompt(file or str(TUTOR_PROMPT))
         with mistakes:
             rubric = _run_rubric(self.find_rubric(settings.rubric))
         if mistakes.sentences or scenario is None or rubric is None:
@@ -213,8 +213,3 @@ def _recorded(path: str, name: str) -> Scenario:
         name=name,
     )
     raise UsageError([problem])
-
-
-@cache
-def _builtin_tutor_prompt() -> str:
-    return Path(__file__).with_name("tutor_prompt.md").read_text(encoding="utf-8").strip()

@@ -1,7 +1,5 @@
 """Which sentences advise: by a command, or by a subject and a modal verb ("you should")."""
 
-from collections.abc import Sequence
-
 from . import words as w
 from .grammar import Clause, Rules, Sentence, says, states
 
@@ -41,14 +39,10 @@ def _commands(clause: Clause) -> bool:
         return _THINKING.isdisjoint(words[2:3])
     is_asked_of_oneself = verb in _ASKED_OF_ONESELF and after == "yourself"
     is_aloud = verb in _TO_THE_MIND or after in {"me", "us"}
-    turns_the_talk = verb in _TURNING and _turns_the_talk(words)
-    return not (is_asked_of_oneself or is_aloud or turns_the_talk)
-
-
-def _turns_the_talk(words: Sequence[str]) -> bool:
-    return any(
+    turns_the_talk = verb in _TURNING and any(
         word in _TALKED_OF and words[at] in w.SUBJECT_START for at, word in enumerate(words[1:6])
     )
+    return not (is_asked_of_oneself or is_aloud or turns_the_talk)
 
 
 _handed_back = says(
@@ -57,12 +51,6 @@ _handed_back = says(
     r"|you (?:'re|are) saying|were true|if (?:it|that) is true) "
 )
 _concludes = says(r"^ so (?!we |why |how |what |let |maybe |perhaps )")
-
-
-def _hands_back(sentence: Sentence) -> bool:
-    """Whether it repeats the listener's view, or asks to confirm it: "so you have to obey?"."""
-    concluded = sentence.mark == "?" and sentence.ask is None and _concludes(sentence)
-    return concluded or _handed_back(sentence)
 
 
 ADVISING: Rules = {
@@ -125,6 +113,10 @@ ADVISING: Rules = {
     ),
 }
 NOT_ADVISING: Rules = {
-    "view handed back": _hands_back,
+    # It repeats the listener's view, or asks to confirm it: "so you have to obey?".
+    "view handed back": lambda sentence: (
+        (sentence.mark == "?" and sentence.ask is None and _concludes(sentence))
+        or _handed_back(sentence)
+    ),
     "encouragement": says(r" (?:take your time|feel free|bear with me) "),
 }
