@@ -8,10 +8,14 @@ from msgspec import Meta, Struct
 
 from socratic_bench.emulator.dialogue import hashed
 from socratic_bench.emulator.models import Role
-from socratic_bench.emulator.models.grammar import data_file
 
 # What the service or the network does to a call.
-ERROR_KINDS = tuple(data_file("fault_errors.toml"))
+ERROR_KINDS = (
+    *("throttled", "daily_quota", "quota_exceeded", "not_ready", "internal", "unavailable"),
+    *("model_timeout", "model_error", "validation", "access_denied", "not_found"),
+    *("expired_token", "unrecognized_key", "on_demand", "legacy", "context_window"),
+    *("denied_streaming"),
+)
 WIRE_KINDS = (
     *("reset", "refused", "bad_gateway", "cut", "cut_frame", "corrupt", "empty_body", "html"),
     *("truncated_json", "no_output", "hang", "stream_error", "no_metadata"),

@@ -4,14 +4,25 @@ from . import words as w
 from .grammar import Clause, Rules, Sentence, says, states
 
 # Commands to think or to answer: they advise no action.
-_TO_THE_MIND = w.word_list("to_the_mind")
-_THINKING = _TO_THE_MIND | w.word_list("thinking")
+_TO_THE_MIND = w.listed(
+    "imagine suppose assume guess hope mean note hear believe thank excuse forgive wish picture"
+    " know remember recall notice worry think reflect describe explain elaborate ponder wonder"
+)
+_THINKING = _TO_THE_MIND | w.listed(
+    "see explore examine consider unpack pause clarify discuss revisit rethink slow dig define"
+)
 # "Say you had one wish" supposes, "say more" asks.
 _NOT_SAID = w.PRONOUN | {"more", "a", "that", ""}
 _ASKED_OF_ONESELF = w.listed("ask tell remind put")
 # Followed by one of the next list, these change the topic of the talk.
-_TURNING = w.word_list("turning")
-_TALKED_OF = w.word_list("talked_of")
+_TURNING = w.listed(
+    "look take turn stay hold keep go step return come zoom focus test talk begin start set move"
+    " stick sit check question put"
+)
+_TALKED_OF = w.listed(
+    "thought thoughts idea ideas question questions claim claims belief beliefs argument word"
+    " words example examples definition assumption assumptions premise principle point view moment"
+)
 _TURNED_TO = "case|cases|step|closer|closely|deeper|apart|aside|around|beginning|test"
 # After these a clause depends on another: "so you can", "things you could".
 _SUBORDINATE = (

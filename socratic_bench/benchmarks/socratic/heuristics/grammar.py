@@ -21,14 +21,20 @@ _INSERTED = re.compile(
 )
 # A wh-word and its auxiliary are rarely further apart than "what kind of thing do".
 _WH_PHRASE_MAX = 5
-_PREPOSED = w.word_list("preposed")
+_PREPOSED = w.listed(
+    "if when once after before since as while for in on at instead until unless to with whenever"
+    " during depending by given even"
+)
 _SUBJECTS = w.listed("you i we they he she people")
 _PRAISE = w.listed("great good nice cool fine perfect excellent interesting")
 _OBJECTS = w.listed("your yourself them him it me")
 _NO_VERB = w.AUXILIARY | w.SUBJECT_START | w.PREPOSITION | w.WH | w.CONJUNCTION | {"here", "there"}
 
 # Verbs that attribute a view: "you think", "the judge held". What follows is not the speaker's.
-_HELD = w.word_list("held")
+_HELD = w.listed(
+    "think believe hold claim argue say said thinks thought believes believed argues argued"
+    " claims claimed held holds says maintains insists"
+)
 _NO_HOLDER = w.DETERMINER | w.AUXILIARY | w.listed("who to not being that second")
 _EARLY = 5
 

@@ -111,13 +111,22 @@ NOT_ASKING: Rules = {
 
 
 _FACT_WH = w.listed("when where who whose whom which")
-_FACT_HEAD = w.word_list("fact_head")
+_FACT_HEAD = w.listed(
+    "many much long often old far big tall deep soon late early large fast time number day year"
+    " date color colour grade age percent percentage size month week"
+)
 _AMOUNT = "|".join(sorted(_FACT_HEAD))
-_FACT_NOUN = w.word_list("fact_noun")
+_FACT_NOUN = w.listed(
+    "word name number answer result value sum total difference product time date color colour"
+    " longest most unit formula"
+)
 # Of these nouns an account can be given, too, if they are not those of one thing.
 _ACCOUNTED = w.listed("answer result value difference")
 _DEFINITE = w.listed("the this that these those it") | {w.HOLE}
-_GROUND = w.word_list("ground")
+_GROUND = w.listed(
+    "assumption assumptions reason reasons premise premises principle principles evidence belief"
+    " beliefs argument arguments"
+)
 _RIGHT = w.listed("right wrong fair just okay acceptable justified good reasonable")
 _asks_amount = says(rf" how (?:{_AMOUNT}) ")
 _offers_room = says(
@@ -189,7 +198,9 @@ _ends_with_check = says(
     r" (?:you know|that 's right|am i right"
     r"|is that (?:right|correct|so|what you (?:mean|said))|that what you mean) $"
 )
-_PRESUMED = w.word_list("presumed")
+_PRESUMED = w.listed(
+    "realise realize realised realized notice admit stop refuse insist keep fail ignore"
+)
 _PRESUMING_WH = w.listed("when why how")
 
 
