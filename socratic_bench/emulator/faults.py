@@ -14,7 +14,7 @@ ERROR_KINDS = (
     *("throttled", "daily_quota", "quota_exceeded", "not_ready", "internal", "unavailable"),
     *("model_timeout", "model_error", "validation", "access_denied", "not_found"),
     *("expired_token", "unrecognized_key", "on_demand", "legacy", "context_window"),
-    *("denied_streaming"),
+    "denied_streaming",
 )
 WIRE_KINDS = (
     *("reset", "refused", "bad_gateway", "cut", "cut_frame", "corrupt", "empty_body", "html"),
