@@ -10,6 +10,7 @@ from socratic_bench.studies.sweep.plan_file import read_plan_file
 from socratic_bench.studies.sweep.settings import SweepSettings
 
 from .arguments import Flags
+from .settings import export_variables
 
 
 def with_config_file(flags: Flags) -> tuple[Flags, Sequence[Problem]]:
@@ -17,10 +18,8 @@ def with_config_file(flags: Flags) -> tuple[Flags, Sequence[Problem]]:
 
     Raises `UsageError` if it cannot be read.
     """
-    path = flags.get("config")
-    if not isinstance(path, str):
-        return flags, ()
-    file = read_plan_file(path, is_sweep=False)
+    export_variables(flags)
+    file = read_plan_file(str(flags["config"]), is_sweep=False)
     return {**below_variables(file.flags), **flags}, file.mistakes
 
 

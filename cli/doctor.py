@@ -166,7 +166,7 @@ def _with_own_help(parser: Parser) -> Parser:
 
 def _run_targets(flags: Flags, problems: Sequence[Words]) -> tuple[Sequence[Target], RunConfig]:
     """The models of a run; without a model, of a run of each that may be tested."""
-    flags, mistakes = with_config_file(flags)
+    flags, mistakes = with_config_file(flags) if "config" in flags else (flags, ())
     config, misread = read(flags)
     problems = [*problems, *mistakes]
     flagged = fields_of(type(config), flags)

@@ -41,11 +41,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
     dry_run: Annotated[
         bool,
-        Setting(
-            "service",
-            None,
-            "estimate tokens, cost and time; call no model",
-        ),
+        Setting("service", None, "estimate tokens, cost and time; call no model"),
     ] = False
     config: Annotated[
         str | None,
@@ -79,11 +75,7 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = None
     resume_from: Annotated[
         str | None,
-        Setting(
-            "output",
-            "FILE",
-            "continue the run of a partial document; - reads standard input",
-        ),
+        Setting("output", "FILE", "continue the run of a partial document; - reads standard input"),
     ] = None
     json: Annotated[
         bool, Setting("output", None, "print the JSON document, also at a terminal")
@@ -111,9 +103,7 @@ def sources(flags: Flags) -> Sources:
 
     Raises `UsageError` for a file of variables that cannot be read.
     """
-    if isinstance(path := flags.get("env-file"), str):
-        _export_env_file(path)
-    _export_to_sdk(flags)
+    export_variables(flags)
     return Sources(
         flags=flags,
         environ=os.environ,
@@ -149,8 +139,12 @@ def _is_blank(line: str) -> bool:
     return not line.partition("#")[0].strip()
 
 
-def _export_to_sdk(flags: Flags) -> None:
-    """Set the variables by which the SDK knows the profile and the endpoint of these flags."""
+def export_variables(flags: Flags) -> None:
+    """Set the variables of a file (`--env-file`), and those by which the SDK knows the profile and
+    the endpoint of these flags. Raises `UsageError`.
+    """
+    if isinstance(path := flags.get("env-file"), str):
+        _export_env_file(path)
     profile, url = flags.get("profile"), flags.get("endpoint-url")
     if isinstance(profile, str):
         os.environ["AWS_PROFILE"] = profile

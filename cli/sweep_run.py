@@ -38,7 +38,7 @@ from .output import (
     waiting_for,
 )
 from .run_in_thread import run_in_thread, take_signals
-from .settings import Options, sources
+from .settings import Options, export_variables, sources
 from .sweep_display import display_for
 from .terminal import count, duration, marked, number
 
@@ -98,6 +98,7 @@ def read_plan(flags: Flags, problems: Sequence[Words]) -> PlanFile:
     if {"plan", "config"} <= flags.keys():
         raise UsageError([*problems, f"{path} and --config are two config files: keep one."])
     try:
+        export_variables(flags)
         plan = read_plan_file(path)
     except UsageError as error:
         raise UsageError([*problems, *error.sentences]) from error

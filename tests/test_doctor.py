@@ -320,7 +320,7 @@ def test_mistakes_of_a_sweep_are_told_at_once_but_that_nothing_is_kept():
     message = outcome.document["error"]["message"]
     assert "'nobody'" in message
     assert "--repeats is 0" in message
-    assert "keeps its runs" not in message
+    assert "for its runs" not in message
 
 
 # --- budget ---------------------------------------------------------------------------------------

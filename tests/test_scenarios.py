@@ -323,12 +323,12 @@ def test_an_unknown_name_gets_the_nearest_ones():
         load_builtin("carer-change")
 
     (problem,) = caught.value.problems
-    assert problem.startswith("No scenario 'carer-change'; did you mean career-change? There is ")
+    assert problem == "No scenario 'carer-change'; did you mean career-change?"
 
 
 @pytest.mark.parametrize("name", ["", "../../data", "zzzz"])
-def test_a_name_that_resembles_none_gets_the_list(name):
-    with pytest.raises(UsageError, match=r"There is ai-ethics, .*time-management"):
+def test_a_name_that_resembles_none_gets_the_command_that_lists_all(name):
+    with pytest.raises(UsageError, match=r"No scenario "):
         load_builtin(name)
 
 

@@ -193,8 +193,7 @@ def _problems_of_sweep(
         yield Problem.of("No models to test: give {model} with one Bedrock model id or more.")
     if keeps and not (base.output_dir or base.s3_bucket):
         yield Problem.of(
-            "A sweep keeps its runs: give {output_dir} or {s3_bucket}. Nothing that is finished is "
-            "lost then, and {resume} goes on with it."
+            "A sweep needs {output_dir} or {s3_bucket} for its runs; {resume} continues it there."
         )
     for name in TARGETS:
         named = [target.model for target in getattr(settings, name)]

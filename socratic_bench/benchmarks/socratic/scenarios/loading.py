@@ -60,7 +60,9 @@ def load_builtin(name: str) -> Scenario:
         return _build(tomllib.loads(content.decode()), content)
     near = get_close_matches(name, ids, n=_MOST_SUGGESTED)
     meant = f"; did you mean {', '.join(near)}?" if near else "."
-    raise UsageError([f"No scenario {name!r}{meant} There is {', '.join(ids)}."])
+    raise UsageError(
+        [f"No scenario {name!r}{meant}"], hint="socratic-runner scenarios lists them all."
+    )
 
 
 def load_file(path: Path | str) -> Scenario:
