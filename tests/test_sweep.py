@@ -491,7 +491,7 @@ class TestMistakes:
         outcome = run("sweep", "--offline", *GRID)
 
         assert outcome.exit_code == 2
-        assert "give --output-dir or --s3-bucket" in outcome.document["error"]["message"]
+        assert "A sweep needs --output-dir or --s3-bucket" in outcome.document["error"]["message"]
 
     @pytest.mark.parametrize(
         "words",
