@@ -302,7 +302,7 @@ class InternalError(BenchError):
     def of(cls, defect: Exception) -> "InternalError":
         """The error of an unexpected exception, which is kept as its cause."""
         error = cls(
-            f"A defect in this program: {type(defect).__name__}.",
+            f"Internal error (a bug in this program): {type(defect).__name__}.",
             hint=Problem.of("Run again with {debug} for the traceback, and report it."),
         )
         error.__cause__ = defect
