@@ -214,7 +214,7 @@ def test_the_document_says_what_stood_between_programs_and_machine(hostile):
 
     assert isolation["user"] == ("nobody" if os.geteuid() == 0 else "own")
     assert isolation["refuses_calls"] is True
-    assert ("the network was open" in words) == isolation["network_open"]
+    assert ("programs ran with network access" in words) == isolation["network_open"]
     assert document["limits"] == {
         "timeout_s": 1.5,
         "memory_bytes": 512 * 2**20,
@@ -266,7 +266,7 @@ def test_mistakes_of_the_command_line_are_told_together():
     code, document, _ = verified("--runs", "1", "--timeout", "0", "--output", "x")
 
     assert (code, document["kind"]) == (2, "error")
-    for words in ("Which data set", "--runs is 1", "--timeout is 0", "--output and --replace"):
+    for words in ("argument PLACE", "not 1", "not 0", "neither --output nor --replace"):
         assert words in document["error"]["message"]
 
 

@@ -120,7 +120,7 @@ def test_a_field_that_a_model_refuses_is_left_out_from_then_on(service, field):
     # Verdicts are asked for side by side, so that only the tutor is sure to know of its refusal.
     to_tutor = [sent for sent in service.sent if sent["model"] == "tutor-1"]
     assert sum(field in sent for sent in to_tutor) == (field != "tools")
-    assert any("goes on without it" in notice for notice in document["notices"])
+    assert any("continues without it" in notice for notice in document["notices"])
 
 
 def test_without_counters_usage_and_cost_are_not_known(service):

@@ -28,7 +28,7 @@ def test_strictly_nothing_is_played_if_a_model_cannot_be_called(tmp_path):
     assert outcome.exit_code == 3
     assert [*tmp_path.glob("raw/runs/*")] == []
     assert error["code"] == "access_denied"
-    assert error["message"].startswith(f"Nothing was played: 1 check failed. {LLAMA}: ")
+    assert error["message"].startswith(f"No run was started: 1 check failed. {LLAMA}: ")
     assert HINT in error["hint"]
 
 

@@ -134,6 +134,6 @@ def _notice(model_id: str, field: str, kind: ErrorKind) -> str:
     if kind.code == "access_denied" and field == "streaming":
         return (
             f"Streaming of {model_id} is denied (bedrock:InvokeModelWithResponseStream): the run "
-            "goes on without it."
+            "continues without it."
         )
     return f"{model_id} refuses {field.replace('_', ' ')}: the run continues without it."
