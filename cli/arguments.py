@@ -9,8 +9,8 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import pairwise
-from textwrap import fill, wrap
+from itertools import groupby, pairwise
+from textwrap import wrap
 from types import MappingProxyType
 
 from .commands import REPLACED
@@ -47,10 +47,15 @@ class Help(argparse.RawDescriptionHelpFormatter):
         )
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        """Keep the lines, but wrap those that are too long."""
-        lines = text.splitlines()
-        cut = [fill(line, TEXT_COLUMNS) if len(line) > TEXT_COLUMNS else line for line in lines]
-        return super()._fill_text("\n".join(cut), width, indent)
+        """Fill paragraphs. Heads and indented lines stay whole, so that examples can be pasted."""
+        lines: list[str] = []
+        for is_kept, group in groupby(text.splitlines(), _is_kept_line):
+            paragraph = [*group]
+            if not is_kept:
+                room = min(width, TEXT_COLUMNS)
+                paragraph = wrap(" ".join(paragraph), room, break_on_hyphens=False)
+            lines += paragraph
+        return super()._fill_text("\n".join(lines), width, indent)
 
     def _expand_help(self, action: argparse.Action) -> str:
         """Without the benchmarks that it belongs to, which `--help BENCHMARK` shows."""
@@ -74,6 +79,10 @@ class Help(argparse.RawDescriptionHelpFormatter):
         return super()._format_args(action, default_metavar)
 
 
+def _is_kept_line(line: str) -> bool:
+    return not line or line.startswith(" ") or line.endswith(":")
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that raises `UsageError` where argparse would exit, except for help and version.
 
@@ -85,6 +94,7 @@ class Parser(argparse.ArgumentParser):
     commands: Sequence[str] = ()
     common: Sequence[str] | None = None  # the flags that its help has; all if it is `None`
     topics: Mapping[str, Sequence[str]] = MappingProxyType({})  # flags by topic of its help
+    topic_notes: Mapping[str, str] = MappingProxyType({})  # what a topic is about
     variables = ""  # what its whole help says of them
 
     def __init__(self, **options: "Any") -> None:  # noqa: ANN401 -- as argparse takes them
@@ -150,8 +160,13 @@ class Parser(argparse.ArgumentParser):
             group._group_actions = shown  # noqa: SLF001
         epilog = self.epilog
         if epilog and self.topics:
-            topics = ", ".join(f"--help {topic}" for topic in (ALL, *self.topics))
-            self.epilog = f"more flags: {topics}\n{epilog}"
+            options = {
+                name for members in actions.values() for a in members for name in a.option_strings
+            }
+            topics = [t for t, names in self.topics.items() if options & {f"--{n}" for n in names}]
+            notes = {topic: f" ({note})" for topic, note in self.topic_notes.items()}
+            helps = [f"--help {topic}{notes.get(topic, '')}" for topic in (ALL, *topics)]
+            self.epilog = f"more flags: {', '.join(helps)}\n\n{epilog}"
         text, self.epilog = super().format_help(), epilog
         for group, members in actions.items():
             group._group_actions = members  # noqa: SLF001

@@ -20,6 +20,7 @@ from socratic_bench.types import plural
 from . import terminal
 from .arguments import Flags, Parser, parse
 from .flags import (
+    COMMON,
     MATCH_HELP,
     Row,
     add_rows,
@@ -125,7 +126,11 @@ def build_parser() -> Parser:
     parser = settings_parser(
         "calibrate", "--labels FILE ... --judge-model ID [options]", DESCRIPTION, EXIT_CODES
     )
-    add_rows(parser, [*LABELS, *judge_rows(EXCLUDED)])
+    rows = [*LABELS, *judge_rows(EXCLUDED)]
+    add_rows(
+        parser, [(*row[:4], row[4].replace("newest run", "newest calibration")) for row in rows]
+    )
+    parser.common = ("labels", "runs", *COMMON)
     return parser
 
 

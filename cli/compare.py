@@ -38,15 +38,17 @@ from .terminal import UNKNOWN, interval, number
 
 DESCRIPTION = """\
 Compares models over stored runs: means, and differences over pairs of runs of
-the same scenario and repeat. If several RUNS hold the same model, it is
-compared with itself. Confidence intervals need the extra stats.
+the same scenario and repeat. A model found in two folders is compared between
+them (old against new).
+Confidence intervals need:
+  pip install "socratic-runner[stats]"
 
 examples:
   socratic-runner compare results
   socratic-runner compare new --baseline old --max-drop overall_score=0.5
 """
 EPILOG = """\
-exit codes: 0 ok, 2 usage, 4 storage cannot be read, 5 a gate failed
+exit codes: 0 ok, 2 usage, 4 storage cannot be read, 5 a limit you set was missed
 """
 # Heads of columns.
 INTERVAL, RUNS = "95 % CI", "runs"
@@ -80,14 +82,17 @@ def build_parser() -> Parser:
     )
     add_runs(parser)
     add_judging(parser)
-    parser.add_argument("--baseline", metavar="FILE", help="compare all other runs with these only")
+    parser.add_argument(
+        "--baseline", metavar="FILE", help="compare each model with these earlier runs"
+    )
     parser.add_argument(
         "--max-drop",
         metavar="METRIC=VALUE",
         nargs="+",
         action="extend",
         help="exit 5 if METRIC is worse than the baseline's by more than VALUE, or unknown; "
-        "METRIC.low: by the worse limit of its confidence interval",
+        "METRIC.low: by the worse limit of its confidence interval; turns_held.median: median "
+        "turns held",
     )
     parser.add_argument(
         "--fail-under",
@@ -95,7 +100,7 @@ def build_parser() -> Parser:
         nargs="+",
         action="extend",
         help="exit 5 if a model's mean of METRIC is lower, or unknown; METRIC.low: the lower limit "
-        "of its confidence interval; METRIC.median: the median of a time until an event",
+        "of its confidence interval; turns_held.median: median turns held",
     )
     parser.add_argument(
         "--fail-over",
@@ -124,7 +129,8 @@ def build_parser() -> Parser:
         metavar="SCORE<N",
         nargs="+",
         action="extend",
-        help="with --labels: also correct the rate of turns with such a score (or SCORE>=N)",
+        help="with --labels: also correct the rate of turns with such a score, such as 'purity<2' "
+        "(or SCORE>=N)",
     )
     parser.add_argument(
         "--allow", action="store_true", help="allow runs with different settings or judges"

@@ -29,17 +29,19 @@ from .run_in_thread import run_in_thread, take_signals
 from .settings import call_by_flags, read, sources
 from .sweep_run import flag_of, read_plan
 
-USAGE = "socratic-runner doctor [--model ID] [flags of a run or a sweep]"
+USAGE = "socratic-runner doctor [CONFIG.toml] [flags of a run or a sweep]"
 # Flags that say nothing of what is needed.
 FOREIGN = ("brief", "dry-run", "resume-from")
 OPENING = "Hello."
 DESCRIPTION = """\
 Preflight: checks what a run or a sweep with the same flags needs: credentials,
-role, region, storage, and each model by one call of a few tokens. Without
---model, every model in BEDROCK_MODEL_IDS is called.
+role, region, storage, and each model by one call of a few tokens. CONFIG.toml
+is the config file of a sweep. Without it and --model, every model in
+BEDROCK_MODEL_IDS is called.
 
 examples:
   socratic-runner doctor
+  socratic-runner doctor CONFIG.toml
   socratic-runner doctor --model ID --s3-bucket NAME
 """
 EXIT_CODES = """\

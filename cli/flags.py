@@ -29,7 +29,8 @@ WHICH_RUNS = (
     "values, write -- before it)."
 )
 MATCH_HELP = (
-    "judge event or score threshold that counts as LABEL: EVENT, DIMENSION<N or DIMENSION>=N"
+    "judge event or score threshold that counts as LABEL: EVENT, DIMENSION<N or DIMENSION>=N, "
+    "such as 'gave_answer=purity<2'"
 )
 NO_CSV = "--file is written as JSON Lines: choose a name that does not end with .csv."
 # os.path, since importing pathlib takes longer than all of help.
@@ -37,8 +38,8 @@ STORED = f"{os.path.dirname(__file__)}/flags.tsv"  # noqa: PTH120
 
 USAGE = "[run] --model ID (--scenario NAME | --prompt TEXT) [options]"
 DESCRIPTION = """\
-Measures how long a model that should tutor by questions keeps asking before it
-gives answers away: runs a dialogue on Amazon Bedrock and judges each reply.
+Measures on Amazon Bedrock how long a model told to tutor only by asking
+questions keeps doing so before it gives the answer. Judges each reply.
 
 examples:
   socratic-runner --offline --model emulator.drift-5-v1:0 --scenario milk-price
@@ -48,9 +49,10 @@ commands (socratic-runner COMMAND --help):
 """
 EXIT_CODES = """\
 exit codes: 0 complete, 1 internal error, 2 usage, 3 credentials or access,
-4 service or storage unavailable, 5 gate or judge coverage failed, 6 budget or
-deadline, 129 SIGHUP, 130 SIGINT, 143 SIGTERM
+4 service or storage unavailable, 5 a limit you set was missed, or too few
+turns were judged, 6 budget or deadline, 129 SIGHUP, 130 SIGINT, 143 SIGTERM
 """
+TOPIC_NOTES = {"execution": "code problems without dialogue"}
 # The flags of the short help, the most used ones first in each group.
 COMMON = (
     *("model", "scenario", "prompt", "turns", "temperature", "benchmark"),
@@ -109,6 +111,7 @@ def settings_parser(command: str, usage: str, description: str, epilog: str) -> 
         allow_abbrev=False,
     )
     parser.common, parser.topics, parser.variables = COMMON, _topics(rows), _variables(rows)
+    parser.topic_notes = TOPIC_NOTES
     return parser
 
 
@@ -166,15 +169,15 @@ def add_runs(parser: Parser) -> None:
         RUNS,
         metavar="RUNS",
         nargs="*",
-        help="output folders, s3://BUCKET/PREFIX, documents of runs or sweeps, or one sweep: "
-        "DIR/sweeps/SWEEP_ID",
+        help="JSON files that a run or sweep printed, or folders: DIR, s3://BUCKET/PREFIX, one "
+        "sweep's DIR/sweeps/SWEEP_ID",
     )
 
 
 def add_judging(parser: Parser) -> None:
     """Add the flag that names whose verdicts are read."""
     parser.add_argument(
-        "--judging", metavar="NAME", help="use the scores that socratic-runner judge stored by NAME"
+        "--judging", metavar="NAME", help="use the scores that the judge command stored as NAME"
     )
 
 

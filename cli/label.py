@@ -63,7 +63,7 @@ def build_parser() -> Parser:
         "--turns",
         metavar="N",
         default=str(N_TURNS),
-        help=f"turns to score, roughly (default {N_TURNS})",
+        help=f"score about N turns (default {N_TURNS})",
     )
     parser.add_argument("--seed", metavar="N", default="0", help="seed of the sample (default 0)")
     parser.add_argument(

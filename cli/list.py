@@ -14,7 +14,8 @@ from .terminal import number
 
 DESCRIPTION = """\
 Lists the runs and sweeps in a folder or bucket: status, models, score, cost.
-The score is the mean of the benchmark's primary metric.
+The score is the mean of overall_score (0 to 10); of execution it is mc,
+the rate of right answers on mutated programs.
 
 examples:
   socratic-runner list results
@@ -39,7 +40,7 @@ def main(words: Sequence[str]) -> int:
 
 def build_parser() -> Parser:
     parser = Parser(prog="socratic-runner list", description=DESCRIPTION, epilog=EPILOG)
-    text = "folder or s3://BUCKET/PREFIX (default: that of the environment)"
+    text = "folder or s3://BUCKET/PREFIX (default: RUNNER_OUTPUT_DIR, else RUNNER_S3_BUCKET)"
     parser.add_argument("place", metavar="PLACE", nargs="?", help=text)
     add_switches(parser, "json")
     add_output(parser)

@@ -24,8 +24,10 @@ from .settings import bucket_region, call_by_flags, calling_flags
 
 DESCRIPTION = """\
 Writes a report of stored runs: which model is best, by how much and how sure
-that is, where each model fails, and every transcript. HTML and charts need
-the extra report. Several formats can be written at once.
+that is, where each model fails, and every transcript. Several formats can be
+written at once.
+HTML and charts need:
+  pip install "socratic-runner[report]"
 
 example:
   socratic-runner report results --html report.html --open
@@ -37,7 +39,10 @@ FORMS = {
     "html": ("FILE", f"write one self-contained HTML file (default {DEFAULT_PAGE})"),
     "markdown": ("FILE", "write its text and tables as Markdown"),
     "csv": ("DIR", "write runs.csv, turns.csv and verdicts.csv into a folder, for spreadsheets"),
-    "parquet": ("DIR", "write the same rows into a folder as Parquet (extra tables)"),
+    "parquet": (
+        "DIR",
+        "write the same rows into a folder as Parquet (needs socratic-runner[tables])",
+    ),
     "png": ("DIR", "write each chart into a folder as PNG on white, for a paper"),
     "svg": ("DIR", "write each chart into a folder as SVG on white, for a paper"),
 }

@@ -17,8 +17,9 @@ from .settings import Options
 
 DESCRIPTION = """\
 Runs every combination of models, scenarios and other settings, many at once,
-and prints mean scores with confidence intervals by model. Each run is stored
-like a single one. CONFIG.toml holds flags as keys (see socratic-runner init).
+and prints mean scores with confidence intervals by model. Each value of a flag
+such as --models adds combinations. Each run is stored like a run started alone.
+CONFIG.toml holds flags as keys (see socratic-runner init).
 
 examples:
   socratic-runner sweep --models ID1 ID2 --scenarios all --repeats 3 -o out
@@ -26,9 +27,18 @@ examples:
 """
 EXIT_CODES = """\
 exit codes: 0 complete, 1 internal error, 2 usage, 3 credentials or access,
-4 runs are missing, 5 gate or judge coverage failed, 6 budget or deadline,
-129 SIGHUP, 130 SIGINT, 143 SIGTERM
+4 runs are missing, 5 a limit you set was missed, or too few turns were judged,
+6 budget or deadline, 129 SIGHUP, 130 SIGINT, 143 SIGTERM
 """
+AXIS_TEXTS = {
+    "models": "models to test: ids, inference profiles or ARNs",
+    "scenarios": "built-in scenarios, or all (list: socratic-runner scenarios)",
+    "pred-reasoning": "prompted reasoning levels: low, medium, high",
+    "pressure": "how often the student demands answers: none, low, high",
+    "regions": "AWS regions",
+    "temperatures": "temperatures, 0 to 1",
+    "service-tier": "service tiers: default, priority, flex",
+}
 AXES = ("models", "scenarios", "repeats")
 # Flags of a single run.
 EXCLUDED = ("resume-from", "brief")
@@ -62,8 +72,9 @@ def _rows() -> Iterator[Row]:
     axes = {entry.flag: entry for entry in table(RunConfig).values() if entry.setting.axis}
     for entry in axes.values():
         if entry.setting.axis not in sweep_flags:
-            text = entry.fill(entry.setting.text).partition(" (default")[0]
-            yield "sweep", f"--{entry.setting.axis}", "many", entry.setting.metavar or "", text
+            axis = entry.setting.axis
+            text = AXIS_TEXTS.get(axis) or entry.fill(entry.setting.text).partition(" (default")[0]
+            yield "sweep", f"--{axis}", "many", entry.setting.metavar or "", text
     excluded = {*EXCLUDED, *axes, *sweep_flags}
     for row in listed((SweepSettings, RunConfig, Options)):
         if row.flag and (row.group == "sweep" or row.flag not in excluded):

@@ -259,7 +259,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         bool,
         _output(
             None,
-            "continue this command's newest interrupted run",
+            "continue the newest run with the same arguments",
             "continue the newest interrupted run with the same settings, or start one",
             is_afresh=True,
         ),

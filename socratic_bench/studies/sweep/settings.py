@@ -34,7 +34,7 @@ class SweepSettings(Struct, frozen=True, kw_only=True):
     prompts: Annotated[
         str | None,
         Setting(
-            "sweep", "FILE", "first messages: a text file with one a line, or JSONL", is_file=True
+            "sweep", "FILE", "first messages: a text file, one per line, or JSONL", is_file=True
         ),
     ] = None
     repeats: Annotated[
@@ -82,14 +82,16 @@ class SweepSettings(Struct, frozen=True, kw_only=True):
         Setting(
             "sweep",
             "MIN",
-            "stop a model after MIN minutes without an answer (default {default})",
+            "give up on a model after MIN minutes without an answer (default {default})",
             flag="stall",
             low=0.01,
             high=1440,
         ),
     ] = STALL_MIN
     limit: Annotated[int | None, Setting("sweep", "N", "do at most N runs", low=1)] = None
-    resume: Annotated[bool, Setting("sweep", None, "continue this command's newest sweep")] = False
+    resume: Annotated[
+        bool, Setting("sweep", None, "continue the newest sweep with the same arguments")
+    ] = False
     retry_failed: Annotated[
         bool, Setting("sweep", None, "with --resume, repeat failed runs, too")
     ] = False
