@@ -134,7 +134,7 @@ class TestSamples:
 
         assert (outcome.exit_code, found["n"], found["mean"]) == (0, 1, 0.0)
         assert (found["low"], found["high"]) == (None, None)
-        assert "A difference over one sample has no interval" in outcome.stderr
+        assert "No confidence interval with one scenario" in outcome.stderr
 
     def test_a_constant_difference_has_no_interval(self, tmp_path):
         names = [f"scenario-{number}" for number in range(6)]

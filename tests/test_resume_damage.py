@@ -190,7 +190,11 @@ class TestDamage:
         outcome = cut()
 
         assert outcome.exit_code == 0
-        assert f"{name}.json was cut off or changed by others; it is written anew" in outcome.stderr
+        said = f"{name}.json was truncated or changed by another program; it was rewritten"
+        assert said in outcome.stderr
+            f"{name}.json was truncated or changed by another program; it was rewritten"
+            in outcome.stderr
+        )
         assert path.read_bytes() == content
 
     def test_a_journal_that_cannot_be_written_ends_the_run_and_goes_into_the_document(

@@ -315,7 +315,7 @@ class TestGoingOn:
         assert (some.exit_code, some.document["status"]) == (4, "partial")
         assert (some.document["n_completed"], some.document["n_missing"]) == (3, 1)
         assert some.document["error"]["code"] == "missing_runs"
-        assert some.document["error"]["hint"] == "Go on with the same command and --resume."
+        assert some.document["error"]["hint"] == "Run the same command with --resume."
         untested = [group["metrics"] for group in some.document["groups"]["model"]]
         assert all("overall_score" in metrics for metrics in untested)
         assert (rest.exit_code, rest.document["n_completed"]) == (0, 4)
@@ -372,7 +372,7 @@ class TestLimits:
         assert 0 < short.document["n_completed"] < 12
         assert "The budget of 0.25 USD" in short.document["error"]["message"]
         assert short.document["error"]["hint"] == (
-            "Raise --max-cost-usd. Go on with the same command and --resume."
+            "Raise --max-cost-usd. Run the same command with --resume."
         )
         assert short.document["cost_usd"] == pytest.approx(spent)
         assert rest.document["spent_usd"] == pytest.approx(rest.document["cost_usd"])

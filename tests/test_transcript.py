@@ -302,7 +302,7 @@ def test_mistakes_of_a_transcript_are_told_with_all_others(tmp_path):
 
     assert outcome.exit_code == 2
     for words in (
-        "--offline plays the embedded models alone",
+        "--offline runs mock models only",
         "--prompt and --transcript are both given",
         "--transcript-turns is 0, but must lie in 1..",
         "talk.json: turns[0]: tutor: Expected `str`, got `int`.",

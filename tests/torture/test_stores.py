@@ -77,7 +77,7 @@ def test_a_put_counts_only_if_the_answer_shows_it(tmp_path, answer):
 
     assert_unkept(outcome)
     assert (document["n_turns"], document["s3_artifacts"]["curated"]) == (2, None)
-    assert document["error"]["hint"].startswith("Go on with this document")
+    assert document["error"]["hint"].startswith("Resume from this document")
     (tmp_path / "cut.json").write_bytes(outcome.stdout)
     again = run("--offline", "--resume-from", str(tmp_path / "cut.json"))
     assert (again.exit_code, again.document["run_id"]) == (0, document["run_id"])
@@ -387,7 +387,7 @@ def test_a_journal_with_another_in_its_place_ends_the_run(service, tmp_path):
     assert_unkept(outcome)
     assert in_folder(out, "journal").read_text() == "somebody else's\n"
     assert list(out.glob("curated/runs/*")) == []
-    assert outcome.document["error"]["hint"].startswith("Go on with this document")
+    assert outcome.document["error"]["hint"].startswith("Resume from this document")
     (tmp_path / "cut.json").write_bytes(outcome.stdout)
     service.reset()
     again = run("--resume-from", str(tmp_path / "cut.json"), env=account(service.url, TUTOR))
@@ -638,7 +638,7 @@ def test_a_bucket_that_fails_under_way_has_the_document_named_first(
 
     assert_unkept(outcome)
     assert outcome.document["n_turns"] == TURNS
-    assert outcome.document["error"]["hint"].startswith("Go on with this document")
+    assert outcome.document["error"]["hint"].startswith("Resume from this document")
     (tmp_path / "cut.json").write_bytes(outcome.stdout)
     service.reset()
     words = ("--resume-from", str(tmp_path / "cut.json"))

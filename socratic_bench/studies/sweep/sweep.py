@@ -47,7 +47,7 @@ from socratic_bench.version import VERSION
 # A resumed sweep with targets sends nothing before the last earlier request is this old: a minute,
 # how much later than its journal entry a request may be sent, and the whole seconds of rows.
 QUIET_S = 60.0 + NOTED_WITHIN_S + 1.0
-GO_ON = Problem.of("Go on with the same command and {resume}.")
+GO_ON = Problem.of("Run the same command with {resume}.")
 
 
 class SweepResult(Struct, frozen=True, kw_only=True):
