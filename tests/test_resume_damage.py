@@ -192,9 +192,6 @@ class TestDamage:
         assert outcome.exit_code == 0
         said = f"{name}.json was truncated or changed by another program; it was rewritten"
         assert said in outcome.stderr
-            f"{name}.json was truncated or changed by another program; it was rewritten"
-            in outcome.stderr
-        )
         assert path.read_bytes() == content
 
     def test_a_journal_that_cannot_be_written_ends_the_run_and_goes_into_the_document(
