@@ -93,7 +93,7 @@ class FolderStore:
             ) from error
         is_same = content is None or content == body
         if self._notice and not (is_same or _may_change(key, content or b"", body)):
-            self._notice(f"{path} was cut off or changed by others; it is written anew.")
+            self._notice(f"{path} was truncated or changed by another program; it was rewritten.")
 
     def read(self, key: str) -> bytes:
         """The content of a file. Raises `ArtifactError`."""
