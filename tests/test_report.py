@@ -221,7 +221,7 @@ class TestPage:
             scores = [
                 one["overall_score"] for one in curated(folder).values() if one["model"] == row[0]
             ]
-            assert row[score].startswith(f"{sum(scores) / len(scores):.1f} (")
+            assert row[score].startswith(f"{round(fmean(scores), 6):.1f} (")
 
     def test_each_model_is_quoted_where_its_worst_run_breaks(self, folder, page):
         text = unescape(page.text)
