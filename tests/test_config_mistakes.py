@@ -108,7 +108,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], dict[str, str], str]] = {
         {"BEDROCK_MODEL_IDS": '["a\\u0000b"]'},
         "--model holds",
     ),
-    "nothing to open with": ({"prompt": None}, {}, "give --prompt or --scenario"),
+    "nothing to open with": ({"prompt": None}, {}, "--prompt or --scenario is required"),
     "empty prompt": ({"prompt": ""}, {}, "The prompt is empty"),
     "blank prompt": ({"prompt": " \n\t"}, {}, "The prompt is empty"),
     "two scenarios": ({"scenario": "custom", "scenario-file": str(SCENARIO)}, {}, "keep one"),

@@ -337,7 +337,7 @@ def test_runs_that_nobody_judged_are_sent_to_a_judge(tmp_path, path):
     words = ("--model", MIXED, "--scenario", "ai-ethics", "--turns", "1", "--no-judge", "-q")
     run("--offline", *words, "--output-dir", str(tmp_path))
     error = run("compare", str(tmp_path), "--labels", path, "-q").document["error"]
-    assert "were not judged" in error["message"]
+    assert "have no judge scores" in error["message"]
     assert "--judging" in error["hint"]
 
 
@@ -349,4 +349,4 @@ def test_a_command_that_is_gone_names_what_replaces_it(command, instead):
     outcome = run(command, "runs")
     assert outcome.exit_code == 2
     message = outcome.document["error"]["message"]
-    assert message == f"The command {command} is gone: use socratic-runner {instead}."
+    assert message == f"The command {command} was removed: use socratic-runner {instead}."

@@ -170,4 +170,4 @@ def test_a_file_that_is_there_is_left_alone(tmp_path):
     outcome = run("dataset", "mutate", "shipped", "--output", str(there))
 
     assert (outcome.exit_code, there.read_text()) == (2, "mine")
-    assert "is there already" in json.loads(outcome.stdout)["error"]["message"]
+    assert "there.jsonl exists" in json.loads(outcome.stdout)["error"]["message"]

@@ -77,7 +77,7 @@ def test_agreement_is_that_of_all_stored_verdicts(plan, played):
         assert found[name]["absolute_error"] == pytest.approx(error, abs=1e-4)
         assert (found[name]["n_jurors"], found[name]["n_turns"]) == (3, 12)
     assert found["overall_score"]["absolute_error"] > 1
-    assert "3 jurors differ by" in played.stderr
+    assert "3 judges differ by" in played.stderr
 
 
 def test_it_is_told_again_from_the_index(plan, played):
