@@ -7,6 +7,7 @@ import zlib
 from hashlib import sha256
 from html import unescape
 from html.parser import HTMLParser
+from statistics import fmean
 
 import pytest
 
