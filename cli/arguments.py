@@ -98,7 +98,7 @@ class Parser(argparse.ArgumentParser):
     variables = ""  # what its whole help says of them
 
     def __init__(self, **options: "Any") -> None:  # noqa: ANN401 -- as argparse takes them
-        super().__init__(**{"formatter_class": Help, **options})
+        super().__init__(**{"formatter_class": Help, "allow_abbrev": False, **options})
         self._positionals.title = "arguments"
         self._counts: Counter[str] = Counter()  # of the flags on the command line
         self.offers: dict[str, Sequence[str]] = {}
@@ -284,10 +284,19 @@ def _words_of_unknown_flags(
     """
     values = [getattr(namespace, name, None) for name in _positionals(parser)]
     read = {word for value in values for word in (value if isinstance(value, list) else [value])}
-    for index, (before, word) in enumerate(pairwise(words), start=1):
-        is_of_flag = before.startswith("-") and "=" not in before and before in unknown
-        if is_of_flag and word in read and not word.endswith(CONFIG_SUFFIX):
+    many = [
+        name
+        for action in parser._actions  # noqa: SLF001
+        if action.nargs in ("*", "+")
+        for name in action.option_strings
+    ]
+    flag, is_value = "", False
+    for index, word in enumerate(words):
+        if word.startswith("-"):
+            flag, is_value = word, word in unknown and "=" not in word
+        elif is_value and word in read and not word.endswith(CONFIG_SUFFIX):
             yield index
+            is_value = bool(_suggestion(flag, many))
 
 
 def _undecodable_words(parser: Parser, namespace: argparse.Namespace) -> Iterator[str]:

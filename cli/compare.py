@@ -225,7 +225,8 @@ def _say_turns(contenders: Sequence[Contender]) -> None:
     heads = [str(turn) for turn in turns]
     say("")
     # Every other turn is left out first.
-    say_table(("score by turn", *heads), rows, (*heads[1:-1:2], *heads[2:-1:2]))
+    left_out = f" ({n_columns} of {len(judged)})" if n_columns < len(judged) else ""
+    say_table((f"score by turn{left_out}", *heads), rows, (*heads[1:-1:2], *heads[2:-1:2]))
 
 
 def _say_times(metric: str, contenders: Sequence[Contender]) -> None:

@@ -24,7 +24,8 @@ def say_figures(
     for name in dict.fromkeys(metrics):
         figures = [figure_of(name, group.metrics, group.survival) for group in groups]
         values = [number(figure.value if figure else None) for figure in figures]
-        columns.append((name.rpartition(".")[2], values))
+        is_time = any(name in group.survival for group in groups)
+        columns.append((name.rpartition(".")[2] + (" (survival mean)" if is_time else ""), values))
         columns.append((INTERVAL, [_interval_text(figure) for figure in figures]))
     known = [(head, cells) for head, cells in [*columns, *tail.items()] if {*cells} != {UNKNOWN}]
     say_table([head for head, _ in known], [*zip(*(cells for _, cells in known), strict=True)])

@@ -108,7 +108,6 @@ def settings_parser(command: str, usage: str, description: str, epilog: str) -> 
         description=description,
         epilog=epilog,
         formatter_class=Help,
-        allow_abbrev=False,
     )
     parser.common, parser.topics, parser.variables = COMMON, _topics(rows), _variables(rows)
     parser.topic_notes = TOPIC_NOTES

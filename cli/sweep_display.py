@@ -224,5 +224,5 @@ def _row(model: ModelProgress) -> list[str]:
         marked(model.n_failed),
         str(model.n_calls),
         count(model.n_tokens),
-        number(model.cost_usd),
+        number(model.cost_usd if model.n_done + model.n_failed else None),
     ]

@@ -101,8 +101,12 @@ class TestDocument:
     def test_the_sentences_are_the_result_and_the_document_has_it(self, reported):
         document = reported.document
         first, second, third = document["sentences"]
-        assert first.startswith(f"{STEADY} held 5.0 turns longer than {DRIFT}, but 6 scenarios")
-        assert first.endswith("cannot decide; with these 3 models 7 can.")
+        assert first.startswith(
+            f"{STEADY} held 5.0 turns longer than {DRIFT}, but not significant: "
+        )
+        assert first.endswith(
+            "with 6 scenarios and 3 models p is at best 0.094; at least 7 scenarios are needed."
+        )
         assert second.startswith(f"{STEADY} held 10.0 turns longer than {LECTURER}, but ")
         assert f"{STEADY} 0 of 6; {DRIFT} 6 of 6, from turn 5 on" in third
         assert (document["winner"], document["differences"][0]["difference"]) == (None, 5.0)

@@ -266,7 +266,9 @@ def _read_model_ids(reader: Reader) -> tuple[str, ...] | None:
         return _parse_model_ids(reader, text, "{model_ids}")
     if reader.given("offline"):
         return reader.sources.offline_models()
-    reader.note("{model_ids} is not set: it takes {form}.", form=MODEL_IDS_FORM)
+    reader.note(
+        "{model_ids} is not set: it lists the models you allow, as {form}.", form=MODEL_IDS_FORM
+    )
     return None
 
 

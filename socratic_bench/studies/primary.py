@@ -31,7 +31,7 @@ from socratic_bench.types import plural
 
 SMALLEST_P, LARGEST_P = 0.001, 0.99
 NO_INTERVALS: Mapping[NoInterval, str] = {
-    "no_spread": "no interval: all differ alike",
+    "no_spread": "same difference in every {unit}",
     "too_few_scenarios": "no interval",
     "needs_stats": "install stats for intervals",
 }
@@ -163,7 +163,8 @@ def _difference(sample: _Sample, factor: float, comparison: _Comparison) -> Pair
 def _interval_text(difference: PairedDifference, mean: float, comparison: _Comparison) -> str:
     """The interval of the difference as its sentence has it, from the better model's side."""
     if difference.low is None or difference.high is None:
-        return NO_INTERVALS[difference.no_interval_because or "too_few_scenarios"]
+        reason = NO_INTERVALS[difference.no_interval_because or "too_few_scenarios"]
+        return reason.format(unit=comparison.unit)
     low, high = difference.low, difference.high
     low, high = (low, high) if mean > 0 else (0.0 - high, 0.0 - low)
     places = 1 if comparison.is_time else 2
@@ -179,7 +180,11 @@ def _why(difference: PairedDifference, comparison: _Comparison) -> str:
     least = fewest_clusters(comparison.n_pairs)
     if n < least:
         models = plural(comparison.n_models, "model")
-        return f"{count} cannot decide; with these {models} {max(needed or 0, least)} can"
+        best_p = min(1.0, 2.0 ** (1 - n) * comparison.n_pairs)  # of a test by signs, corrected
+        return (
+            f"not significant: with {count} and {models} p is at best {best_p:.2g}; "
+            f"at least {plural(max(needed or 0, least), comparison.unit)} are needed"
+        )
     if needed is None:
         return f"{count} show no difference: longer or harder runs may"
     return (

@@ -306,7 +306,7 @@ def _quote(study: Study, runs: Sequence[RunRow]) -> Quote | None:
         what = study.views.breaks
     else:
         run, turn = min(scored, key=lambda pair: (pair[1].score, pair[0].run_id, pair[1].turn))
-        what = "lowest turn"
+        what = f"no {study.views.breaks}, lowest turn" if study.survival else "lowest turn"
     score = "no score" if turn.score is None else f"score {number(turn.score, 1)}"
     return Quote(
         model=run.model,

@@ -111,16 +111,16 @@ def differences(study: Study) -> Section | None:
             figure(
                 f"{what}: difference of each two models",
                 (*titles, f"{unit}s".capitalize(), words("Result")),
-                [_row(difference, is_time=is_time) for difference in study.differences],
+                [_row(difference, unit, is_time=is_time) for difference in study.differences],
             )
         ],
     )
 
 
-def _row(pair: PairedDifference, *, is_time: bool) -> list[str]:
+def _row(pair: PairedDifference, unit: str, *, is_time: bool) -> list[str]:
     text = with_limits(pair.difference, pair.low, pair.high, 1 if is_time else 2)
     if pair.low is None and pair.no_interval_because:
-        text += f" ({NO_INTERVALS[pair.no_interval_because]})"
+        text += f" ({NO_INTERVALS[pair.no_interval_because].format(unit=unit)})"
     needed = f"; {pair.scenarios_needed} needed" if pair.scenarios_needed else ""
     return [
         f"{pair.first} minus {pair.second}",
