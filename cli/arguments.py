@@ -278,7 +278,7 @@ def _positionals(parser: Parser) -> set[str]:
 def _words_of_unknown_flags(
     parser: Parser, namespace: argparse.Namespace, words: Sequence[str], unknown: Sequence[str]
 ) -> Iterator[int]:
-    """The indices of words that follow an unknown flag but were read as arguments without a flag.
+    """The indices of words that follow an unknown flag and are its values.
 
     A plan after it is still an argument: the flag may be a misspelt switch.
     """
@@ -294,7 +294,7 @@ def _words_of_unknown_flags(
     for index, word in enumerate(words):
         if word.startswith("-"):
             flag, is_value = word, word in unknown and "=" not in word
-        elif is_value and word in read and not word.endswith(CONFIG_SUFFIX):
+        elif is_value and word in {*read, *unknown} and not word.endswith(CONFIG_SUFFIX):
             yield index
             is_value = bool(_suggestion(flag, many))
 

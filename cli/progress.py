@@ -394,7 +394,9 @@ def say_estimate(document: Mapping[str, Any]) -> None:
     deadline = document["deadline"]
     if deadline and not deadline["covers_expected"]:
         say(f"warning: the deadline of {deadline['deadline_s']:g} s is too early")
-    say(f"expected {usd}, {_format_range(*span, 's')}; {_request_text(document['sent'])}")
+    simulated = " (simulated)" if document["cost"] and document["cost"]["stand_in"] else ""
+    time_s = _format_range(*span, "s")
+    say(f"expected {usd}{simulated}, {time_s}; {_request_text(document['sent'])}")
 
 
 def _request_text(sent: Mapping[str, int]) -> str:

@@ -42,6 +42,7 @@ from .settings import Options, export_variables, sources
 from .sweep_display import display_for
 from .terminal import count, duration, marked, number
 
+SIMULATED = " (simulated)"  # after a cost that nobody is billed for
 EXIT_REFUSED = ENDINGS["refused_request"].exit_code
 NO_PROCESSES = (
     "--processes was removed: one process does --max-connections runs in parallel. To use several "
@@ -160,7 +161,8 @@ def _say_result(document: SweepDocument, result: SweepResult) -> None:
             say(f"~ {plain(warning)}")
     for notice in document.notices[len(result.notices) :]:  # the others were said in time
         say(f"~ {plain(notice)}")
-    say(f"{document.sweep_id[-4:]} {document.status}: {', '.join(_result_parts(document))}")
+    parts = _result_parts(document, is_simulated=result.request.grid.base.offline)
+    say(f"{document.sweep_id[-4:]} {document.status}: {', '.join(parts)}")
 
 
 def _agreement_lines(by_dimension: Mapping[str, Agreement]) -> Iterator[str]:
@@ -177,13 +179,15 @@ def _agreement_lines(by_dimension: Mapping[str, Agreement]) -> Iterator[str]:
         yield agreement.NO_ALPHA
 
 
-def _result_parts(document: SweepDocument) -> Iterator[str]:
+def _result_parts(document: SweepDocument, *, is_simulated: bool) -> Iterator[str]:
     yield f"{document.n_completed} of {plural(document.n_runs, 'run')} done"
     if document.n_failed:
         yield f"{document.n_failed} failed"
     if document.n_missing:
         yield f"{document.n_missing} missing"
-    yield "cost unknown" if document.cost_usd is None else f"{number(document.cost_usd)} USD"
+    simulated = SIMULATED if is_simulated else ""
+    known = f"{number(document.cost_usd)} USD{simulated}" if document.cost_usd is not None else ""
+    yield known or "cost unknown"
     if document.n_missing and document.spent_usd is not None:
         yield f"at most {number(document.spent_usd)} USD with runs in progress"
         if document.n_paid is not None:
@@ -279,6 +283,7 @@ def _say_total(document: SweepDryRun) -> None:
     amount = f"{_usd_or_unknown(document.cost_usd['total'])} USD"
     if None not in (low.cost_usd, high.cost_usd):
         amount += f" ({_usd_or_unknown(low.cost_usd)} to {_usd_or_unknown(high.cost_usd)})"
+    amount += SIMULATED if document.stand_in else ""
     span = f"{duration(low.duration_seconds)} to {duration(high.duration_seconds)}"
     say(
         f"{plural(document.n_runs, 'run')}: expected {amount}, "
