@@ -75,7 +75,9 @@ def main(words: Sequence[str]) -> int:
         document = run_in_thread(lambda: diagnose_targets(targets, config, call, cancel_token))
     code = exit_code(document, cancel_token)
     words_of = partial(say_table, document, quiet=quiet)
-    unwritten = print_document(document, words=words_of, flags={**flags, "quiet": False})
+    unwritten = print_document(
+        document, words=words_of, flags={**flags, "quiet": False}, has_table=True
+    )
     return code or unwritten
 
 

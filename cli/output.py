@@ -31,7 +31,20 @@ from socratic_bench.types import Json, clean
 from . import process, terminal
 
 # The commands whose table stands in place of the document where somebody reads stdout.
-TABLE_COMMANDS = ("run", "resume", "sweep", "compare", "judge", "calibrate", "list", "init")
+TABLE_COMMANDS = (
+    *(
+        "run",
+        "resume",
+        "sweep",
+        "compare",
+        "judge",
+        "calibrate",
+        "list",
+        "init",
+        "report",
+        "doctor",
+    ),
+)
 # A wait that takes longer is reported.
 REPORT_AFTER_S = 5.0
 # Control characters, which a terminal would obey, marks that turn the direction of writing, and

@@ -18,7 +18,7 @@ from socratic_bench.studies.report.exports import find_problems, write_report
 from socratic_bench.studies.report.study import Rows, read_rows
 
 from .arguments import Parser, parse_strictly
-from .flags import WHICH_RUNS, add_judging, add_output, add_runs
+from .flags import WHICH_RUNS, add_judging, add_output, add_runs, add_switches
 from .output import plain, print_document, say, waiting_for
 from .settings import bucket_region, call_by_flags, calling_flags
 
@@ -60,7 +60,7 @@ def main(words: Sequence[str]) -> int:
     if flags.open:
         webbrowser.open(Path(_paths(flags)["html"]).absolute().as_uri())
     words_of = partial(_say, document)
-    return print_document(document, words=words_of, flags=vars(flags))
+    return print_document(document, words=words_of, flags=vars(flags), has_table=True)
 
 
 def build_parser() -> Parser:
@@ -92,6 +92,7 @@ def build_parser() -> Parser:
         help=f"omit transcripts from a larger file, such as 600KB (default {MAX_SIZE})",
     )
     parser.add_argument("--open", action="store_true", help="open the HTML file in a browser")
+    add_switches(parser, "json")
     add_output(parser, "nothing on stderr")
     return parser
 

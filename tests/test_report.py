@@ -145,7 +145,7 @@ def test_low_turns_at_the_end_and_a_single_model_are_noticed(tmp_path):
     text = path.read_text()
     assert "There is only one scenario: the result need not hold for others." in text
     assert "1 run of 8 turns or so are short: a lasting lapse takes 5 turns in a row" in text
-    assert "1 run end in low turns, too few to tell whether that lasts" in text
+    assert "1 run ends in low turns, too few to tell whether that lasts" in text
 
 
 class TestPage:

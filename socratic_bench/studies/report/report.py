@@ -214,6 +214,6 @@ def _low_ends(study: Study) -> Iterator[str]:
     n = sum(time is not None and not time.is_event and time.at < run.n_turns for run, time in times)
     if n:
         yield (
-            f"{count_text(n, 'run')} end in low turns, too few to tell whether that lasts: they "
-            "count as held until there."
+            f"{count_text(n, 'run')} {'ends' if n == 1 else 'end'} in low turns, too few to tell "
+            f"whether that lasts: {'it counts' if n == 1 else 'they count'} as held until there."
         )
