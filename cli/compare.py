@@ -189,6 +189,7 @@ def _say_comparison(document: ComparisonDocument) -> None:
         },
         contenders,
         (document.primary_metric.name, own_metric),
+        differences=document.differences,
     )
     _say_turns(contenders)
     for metric in contenders[0].metrics:

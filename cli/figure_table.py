@@ -4,11 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from socratic_bench.documents.comparison import Contender
-from socratic_bench.documents.sweep import Estimate, Group
+from socratic_bench.documents.sweep import Estimate, Group, NoInterval, PairedDifference
 from socratic_bench.studies.figures import figure_of
 
 from .output import say_table
 from .terminal import INTERVAL, UNKNOWN, number
+
+TOO_FEW: NoInterval = "too_few_scenarios"
 
 
 def say_figures(
@@ -16,9 +18,11 @@ def say_figures(
     groups: Sequence[Group | Contender],
     metrics: Iterable[str],
     tail: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    differences: Sequence[PairedDifference] = (),
 ) -> None:
     """Print a table of groups: cells by head, the mean of each metric with its interval, and the
-    cells of the tail. Columns in which nothing is known are left out.
+    cells of the tail. Columns in which nothing is known are left out. A metric has no interval
+    where too few scenarios leave its `differences` without one.
     """
     columns = [*heads.items()]
     for name in dict.fromkeys(metrics):
@@ -26,6 +30,8 @@ def say_figures(
         values = [number(figure.value if figure else None) for figure in figures]
         is_time = any(name in group.survival for group in groups)
         columns.append((name.rpartition(".")[2] + (" (survival mean)" if is_time else ""), values))
+        if any(d.metric == name and d.no_interval_because == TOO_FEW for d in differences):
+            continue
         columns.append((INTERVAL, [_interval_text(figure) for figure in figures]))
     known = [(head, cells) for head, cells in [*columns, *tail.items()] if {*cells} != {UNKNOWN}]
     say_table([head for head, _ in known], [*zip(*(cells for _, cells in known), strict=True)])

@@ -148,6 +148,7 @@ def _say_result(document: SweepDocument, result: SweepResult) -> None:
         groups,
         (document.primary_metric.name, score),
         {"tokens": [*map(count, used)], "USD": [number(group.cost_usd) for group in groups]},
+        document.differences,
     )
     if not is_available() and document.n_completed:
         say(NO_INTERVALS)
