@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
+from socratic_bench.benchmarks.data_settings import HUB
 from socratic_bench.benchmarks.execution.items import Item
-from socratic_bench.benchmarks.execution.settings import HUB, TEMPERATURE, Level, Settings
+from socratic_bench.benchmarks.execution.settings import TEMPERATURE, Level, Settings
 from socratic_bench.catalogue.models import ThinkingForm, family_of
 from socratic_bench.errors import Problem
 from socratic_bench.generation import GenerateConfig

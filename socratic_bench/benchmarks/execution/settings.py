@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
+from socratic_bench.benchmarks.data_settings import SHIPPED, Dataset, Split, read_dataset
 from socratic_bench.generation import MIN_THINKING_TOKENS
 from socratic_bench.setting import Setting
 from socratic_bench.settings import MAX_SEED, MOST_TURNS, CoreConfig, Reader
@@ -12,8 +12,6 @@ from socratic_bench.settings.reader import parse_integer
 
 Task = Literal["prediction", "choice", "both"]
 Level = Literal["low", "medium", "high"]
-SHIPPED = "shipped"
-HUB = "hf:"
 # Asked for where the model takes one and nothing else was given.
 TEMPERATURE = 0.6
 
@@ -64,13 +62,6 @@ def _boolean(flag: str) -> Setting:
     return _setting(None, "count reversions of Boolean outputs, too", flag=flag)
 
 
-def _dataset(reader: Reader) -> str:
-    """Absolute, since a run may go on in another folder."""
-    place: str = reader.read("dataset")
-    is_file = place != SHIPPED and not place.startswith(HUB)
-    return str(Path(place).absolute()) if is_file else place
-
-
 def _max_tokens(name: str, reader: Reader) -> int:
     """What is wrong with words of other settings is told where these are read."""
     bound: int = reader.read(name)
@@ -87,18 +78,8 @@ def _max_tokens(name: str, reader: Reader) -> int:
 class Settings(CoreConfig, frozen=True, kw_only=True):
     """The core's settings, and those of prediction, of choice, and of the comparison of levels."""
 
-    dataset: Annotated[
-        str,
-        Setting(
-            "execution",
-            "PLACE",
-            ".jsonl or .parquet file, hf:OWNER/NAME or {default} (default)",
-            is_input=True,
-        ),
-    ] = SHIPPED
-    split: Annotated[
-        str, Setting("execution", "NAME", "split of a Hugging Face data set (default {default})")
-    ] = "train"
+    dataset: Dataset = SHIPPED
+    split: Split = "train"
     include_missing_mutations: Annotated[
         bool, _setting(None, "keep problems without a mutated program")
     ] = False
@@ -188,7 +169,7 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
 
     READERS: ClassVar[Mapping[str, Callable[[Reader], Any]]] = {
         **CoreConfig.READERS,
-        "dataset": _dataset,
+        "dataset": read_dataset,
         "pred_max_tokens": partial(_max_tokens, "pred_max_tokens"),
         "choice_max_tokens": partial(_max_tokens, "choice_max_tokens"),
     }

@@ -21,7 +21,6 @@ from socratic_bench.benchmarks.execution.literals import (
 )
 from socratic_bench.concurrency import convert
 
-MAX_ROWS = 100_000
 _Word = Annotated[str, Meta(min_length=1, max_length=200)]
 _Code = Annotated[str, Meta(max_length=MAX_CHARACTERS)]
 _Texts = _Code | Annotated[list[_Code], Meta(min_length=1, max_length=100)]
