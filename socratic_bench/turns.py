@@ -20,6 +20,7 @@ from socratic_bench.types import (
     Role,
 )
 
+REFERENCE = "golden_answer"  # the name under which a judge is shown a right answer
 Measure = bool | int | float | str | None
 JuryRule = Literal["mean", "median"]  # how jurors' scores of a dimension become one
 SUM_PLACES = 6
@@ -173,6 +174,7 @@ class Rubric(Struct, frozen=True, kw_only=True):
     Attributes:
         sha256: of the file that it was read from.
         events: what a judge looks for in addition to the dimensions.
+        requires_events: whether a verdict that does not say which events it saw is none.
         speakers: whose words a judge sees: who is answered, then whose reply is scored.
         is_dialogue: whether the judge sees what they said before, too.
         has_quotes: whether a verdict quotes the words on which each score and event is based.
@@ -186,6 +188,7 @@ class Rubric(Struct, frozen=True, kw_only=True):
     dimensions: tuple[Dimension, ...]
     sha256: str
     events: tuple[Event, ...] = ()
+    requires_events: bool = False
     examples: Sequence[ScoredReply] = ()
     speakers: tuple[str, str] = ("user", "model")
     is_dialogue: bool = False

@@ -31,6 +31,7 @@ TOOL_NAME = "record_verdict"
 MAX_TOKENS = 1024
 # Eight quotations and three reasons, also in a script of which a token is one character.
 MAX_TOKENS_WITH_QUOTES = 2048
+TOKENS_PER_TEXT = 180  # of a rubric with more of them
 MAX_QUOTED_CHARS = 20_000  # several times what these allow
 
 Answer = TypeVar("Answer")
@@ -65,12 +66,17 @@ def verdict_request(rubric: Rubric, judge_input: JudgeInput, *, code: str) -> Re
     return Request(
         system="\n\n".join(filter(None, instructions)),
         messages=(Message("user", (Text(_material(judge_input, code)), *judge_input.images)),),
-        config=GenerateConfig(
-            max_tokens=MAX_TOKENS_WITH_QUOTES if rubric.has_quotes else MAX_TOKENS
-        ),
+        config=GenerateConfig(max_tokens=_max_tokens(rubric)),
         temperature_if_taken=rubric.temperature,
         tool=_tool(rubric),
     )
+
+
+def _max_tokens(rubric: Rubric) -> int:
+    if not rubric.has_quotes:
+        return MAX_TOKENS
+    n_texts = 2 * len(rubric.dimensions) + len(rubric.events)
+    return max(MAX_TOKENS_WITH_QUOTES, TOKENS_PER_TEXT * n_texts)
 
 
 ALL_SCORES = "with every score within its range and on its step, and a reason for each."

@@ -93,10 +93,12 @@ def read_verdict(
     if isinstance(arguments, Unreadable):
         return arguments
     problems = list(_score_problems(arguments, rubric))
+    events = _seen_events(arguments, rubric)
+    if events is None and rubric.requires_events:
+        problems.append("events are missing.")
     if problems:
         return Unreadable("invalid_verdict", " ".join(problems))
     scores = {d.name: _number(arguments[d.name]) for d in rubric.dimensions}
-    events = _seen_events(arguments, rubric)
     quotes = _by_dimension(arguments, "quotes", rubric) if rubric.has_quotes else None
     return Verdict(
         scores={name: value for name, value in scores.items() if value is not None},
