@@ -135,6 +135,7 @@ class Parts(BenchmarkSpec, frozen=True, kw_only=True):
         turn_prompt: the prompt's keys in a turn's file, made of the `Turn`.
         turn_calls: keys of other actors' calls in a turn's file, made of the `Turn`.
         turn_file: other keys of a turn's file, made of the `Turn`.
+        dry_run: keys of a dry run, made of the `Sample`.
     """
 
     metrics: type[Part] = Part
@@ -148,6 +149,7 @@ class Parts(BenchmarkSpec, frozen=True, kw_only=True):
     turn_prompt: type[Part] = PromptKeys
     turn_calls: type[Part] = Part
     turn_file: type[Part] = Part
+    dry_run: type[Part] = Part
 
 
 class TurnKind(Struct, frozen=True, kw_only=True):
@@ -194,6 +196,23 @@ class Caveat(Struct, frozen=True, kw_only=True):
         return f"{value} {self.unit}".rstrip()
 
 
+class TaskView(Struct, frozen=True, kw_only=True):
+    """Items by task: keys of a turn, and of the document's list of costs by task.
+
+    `results` are the values of `result` that count in a rate of passing, `others` those that are
+    counted apart; `faults` is the key of what an item failed by.
+    """
+
+    task: str
+    item: str
+    result: str
+    passed: str
+    results: Sequence[str]
+    others: Sequence[str]
+    faults: str
+    costs: str
+
+
 class Exposure(Struct, frozen=True, kw_only=True):
     """The turns of a run at risk of an event, up to the turn in which it happened."""
 
@@ -220,9 +239,11 @@ class Views(Struct, frozen=True, kw_only=True):
         fails_at: the score at which a dimension counts as failed.
         result: without a judge, the turn's measure that names the result; `right` is its value for
             a turn that does not fall short. `expected`: a turn's key of the right answer.
+        tasks: how items are grouped by task; `None`: there are no tasks.
         exposures: from a run's document, the turns at risk by event; empty if it has none.
         parts: from the document of a complete run of many items, the parts of each metric that is a
             mean over them, such as problems: runs are compared part by part.
+        part: what such a part is called.
     """
 
     endurance: str | None = None
@@ -245,5 +266,7 @@ class Views(Struct, frozen=True, kw_only=True):
     result: str | None = None
     right: str = ""
     expected: str | None = None
+    tasks: TaskView | None = None
     exposures: Callable[[Mapping[str, Any]], Mapping[str, Exposure]] = lambda _: {}
     parts: Callable[[Mapping[str, Any]], Mapping[str, Mapping[str, float]]] = lambda _: {}
+    part: str = "problem"

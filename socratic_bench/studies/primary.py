@@ -78,7 +78,7 @@ def primary_differences(
     comparison = _Comparison(
         metric=metric,
         is_time=benchmark.views.endurance is not None,
-        unit="problem" if is_of_items else sample_unit,
+        unit=benchmark.views.part if is_of_items else sample_unit,
         n_pairs=len(samples),
         n_models=len({name for sample in samples for name in (sample.first, sample.second)}),
         has_limits=has_limits,

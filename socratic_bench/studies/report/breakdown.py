@@ -6,6 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
+from msgspec.structs import replace
+
 from socratic_bench.documents.sweep import Survival
 from socratic_bench.ports.benchmark import MetricInfo
 from socratic_bench.ports.parts import OutcomeList
@@ -22,6 +24,7 @@ from socratic_bench.studies.report.leaderboard import (
 from socratic_bench.studies.report.parts import (
     UNKNOWN,
     Chart,
+    Figure,
     Quote,
     Section,
     Titles,
@@ -98,6 +101,24 @@ def samples(study: Study) -> Section | None:
     means = {place: mean.mean for place, mean in cells.items() if mean}
     if not means or len(names) == 1:
         return None
+    blank = len(cells) - len(means)
+    remark = f" {count_text(blank, 'pair')} not run: blank, which is not zero." if blank else ""
+    title = "Turns held" if study.survival else metric.title
+    note = f"{title}, mean of its runs; the stronger the shade, the higher.{remark}"
+    row_title, shown = study.views.sample.capitalize(), replace(metric, title=title)
+    by_sample = map_figure("samples", row_title, names, study.ranked, means, shown)
+    return folded("samples", f"By {study.views.sample}", by_sample, note=note)
+
+
+def map_figure(
+    name: str,
+    row_title: str,
+    rows: Sequence[str],
+    models: Sequence[str],
+    means: Mapping[tuple[str, str], float],
+    metric: MetricInfo,
+) -> Figure:
+    """A heat map and a table of means by row and model; pairs without one are blank."""
     low = metric.low if metric.low is not None else min(means.values())
     high = metric.high if metric.high is not None else max(means.values())
 
@@ -108,34 +129,30 @@ def samples(study: Study) -> Section | None:
     texts = {place: number(value, places_of(metric)) for place, value in means.items()}
     data = [
         {
-            "row": name,
+            "row": row,
             "column": model,
-            "text": texts[name, model],
+            "text": texts[row, model],
             "step": (step := shade(value)),
             "is_dark": step >= FIRST_DARK,
-            "tip": f"{model} in {name}: {texts[name, model]}",
+            "tip": f"{model} in {row}: {texts[row, model]}",
         }
-        for (name, model), value in means.items()
+        for (row, model), value in means.items()
     ]
-    rows = [[name, *(texts.get((name, model), "") for model in study.ranked)] for name in names]
-    blank = len(cells) - len(means)
-    remark = f" {count_text(blank, 'pair')} not run: blank, which is not zero." if blank else ""
-    title = "Turns held" if study.survival else metric.title
+    table = [[row, *(texts.get((row, model), "") for model in models)] for row in rows]
     chart = Chart(
-        name="samples",
-        title=f"{title} by {study.views.sample} and model",
+        name=name,
+        title=f"{metric.title} by {row_title[0].lower()}{row_title[1:]} and model",
         description="A cell for each pair that was run, with its figure. Blank: not run.",
-        specs=heat_map(data, names, study.ranked),
+        specs=heat_map(data, rows, models),
     )
-    titles: Titles = [words(study.views.sample.capitalize()), *study.ranked]
-    note = f"{title}, mean of its runs; the stronger the shade, the higher.{remark}"
-    by_sample = figure(title, titles, rows, chart)
-    return folded("samples", f"By {study.views.sample}", by_sample, note=note)
+    return figure(metric.title, [words(row_title), *models], table, chart)
 
 
 def events(study: Study) -> Section | None:
     """How often judges saw each event, and in which turn first; those alone that happened."""
     names = sorted({name for _, turn in study.rows.turns() for name in turn.events or ()})
+    if study.views.tasks:  # the others are of single items
+        names = [name for name in names if name in study.views.events]
     if not names:
         return None
     rows = []
@@ -232,7 +249,9 @@ def _failure_counts(runs: Sequence[RunRow]) -> Mapping[str, Counter[str]]:
 
 
 def by_turn(study: Study) -> Section | None:
-    """The mean score of each turn."""
+    """The mean score of each turn; items by task have no course."""
+    if study.views.tasks:
+        return None
     scores = [turn.score for _, turn in study.rows.turns() if turn.score is not None]
     low, high = study.primary.low, study.primary.high
     if low is None or high is None or not scores or min(scores) < low or max(scores) > high:
@@ -278,6 +297,8 @@ def by_turn(study: Study) -> Section | None:
 
 def breaking_turns(study: Study) -> Section | None:
     """For each model the turn in which its worst run broke, in the words of both speakers."""
+    if study.views.tasks:
+        return None
     quotes = [quote for model in study.ranked if (quote := _quote(study, study.runs[model]))]
     if not quotes:
         return None

@@ -94,7 +94,7 @@ def differences(study: Study) -> Section | None:
         return None
     unit = study.views.prompt if len(study.rows.samples) == 1 else study.views.sample
     if any(run.parts.get(study.ordering.name) for run in study.rows.runs):
-        unit = "problem"
+        unit = study.views.part
     is_time = bool(study.survival)
     what = "Turns held" if is_time else study.ordering.title
     titles = (words("Models"), "Difference, with 95 % interval", "p")

@@ -30,6 +30,7 @@ from socratic_bench.studies.report.leaderboard import (
 )
 from socratic_bench.studies.report.parts import Section, count_text, listed, percent, usd
 from socratic_bench.studies.report.study import Study
+from socratic_bench.studies.report.tasks import tasks
 from socratic_bench.studies.rows import RunRow
 
 NO_STATS = "There are no intervals: install stats for intervals (pip install '.[stats]')."
@@ -59,6 +60,7 @@ def report_of(study: Study, corrected: CorrectedFigures | None = None) -> Report
         by_turn(study),
         breaking_turns(study),
         board(study),
+        *tasks(study),
         *kinds(study),
         samples(study),
         axes(study),

@@ -218,7 +218,7 @@ class Study:
         values = (
             entry for run in runs for entry in values_of(run, metric.name, cluster(run)).items()
         )
-        return self._estimate(values, metric)
+        return self.estimate_clusters(values, metric)
 
     @property
     def groups(self) -> list[Group]:
@@ -231,11 +231,12 @@ class Study:
         """Mean of the known values, clustered by sample; `None` if none is known."""
         cluster = self.design.cluster
         known_values = ((cluster(run), value) for run, value in values if value is not None)
-        return self._estimate(known_values, metric)
+        return self.estimate_clusters(known_values, metric)
 
-    def _estimate(
+    def estimate_clusters(
         self, values: Iterable[tuple[Hashable, float]], metric: MetricInfo
     ) -> Estimate | None:
+        """Mean of values, each of which comes with its cluster; `None` without any."""
         by_cluster: dict[Hashable, list[float]] = defaultdict(list)
         for key, value in values:
             by_cluster[key].append(value)

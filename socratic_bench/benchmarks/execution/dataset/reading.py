@@ -82,10 +82,3 @@ def _mistakes(place: str, rows: Sequence[object], parsed: Sequence[ParsedRow]) -
         name = f" ({row_id[:60]})" if isinstance(row_id, str) and row_id else ""
         for mistake in (mistake for mistake in parsed_row.mistakes if mistake not in of_all):
             yield f"{place}: row {number}{name}: {mistake}"
-
-
-def _repeated_ids(place: str, problems: Sequence[Problem]) -> Iterator[str]:
-    counts = Counter(problem.id for problem in problems)
-    for problem_id, count in counts.items():
-        if count > 1:
-            yield f"{place}: {count} rows have the id {problem_id!r}."
