@@ -45,14 +45,16 @@ _OVER = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
 
 # The embedded endpoint costs nothing. Its stand-in prices let runs without an account show a cost;
 # their cache rates, 1.25 and 0.1 of the input's, are those of most Claude models.
-STAND_INS: Mapping[str, object] = {
+OWN_PRICES: Mapping[str, object] = {
     "emulator.*": {
         "default": {"input": 3, "output": 15, "cache_read": 0.3, "cache_write": 3.75},
         "priority": {"input": 5.25, "output": 26.25, "cache_read": 0.525, "cache_write": 6.5625},
         "flex": {"input": 1.5, "output": 7.5, "cache_read": 0.15, "cache_write": 1.875},
         "optimized": {"input": 3.75, "output": 18.75, "cache_read": 0.375, "cache_write": 4.6875},
         "stand_in": True,
-    }
+    },
+    # Billed by the tokens of both prompts: https://aws.amazon.com/bedrock/pricing/
+    "amazon.optimize-prompt*": {"default": {"input": 30, "output": 30}},
 }
 # One model by two ids: the source knows it only by the second.
 ALIASES = {"anthropic.claude-3-5-sonnet-20241022-v1:0": "anthropic.claude-3-5-sonnet-20241022-v2:0"}
@@ -71,7 +73,7 @@ def prices(table: Mapping[str, Row]) -> dict[str, object]:
         if name and model != named.get(name.rpartition("/")[2] if "/" in name else None)
     }
     models |= {name: models[known] for name, known in ALIASES.items() if known in models}
-    return dict(sorted({**models, **STAND_INS}.items()))
+    return dict(sorted({**models, **OWN_PRICES}.items()))
 
 
 def families(
@@ -197,7 +199,7 @@ def kept_prices(table: Path) -> tuple[dict[str, object], dict[str, str]]:
     """The prices in a table that was made before, and their source."""
     found = json.loads(table.read_bytes())
     models = {name: model for row in found["families"] for name, model in row["prices"].items()}
-    return dict(sorted(models.items())), found["prices"]
+    return dict(sorted({**models, **OWN_PRICES}.items())), found["prices"]
 
 
 def main() -> None:

@@ -26,6 +26,7 @@ from socratic_bench.models.bedrock.capabilities import (
 from socratic_bench.models.bedrock.converse import ConverseCall
 from socratic_bench.models.bedrock.credentials import CredentialsError, make_ready
 from socratic_bench.models.bedrock.errors import TRANSLATED, error_kind
+from socratic_bench.models.bedrock.optimise import SERVICE, optimise
 from socratic_bench.models.bedrock.request import caches_system, request_parts
 from socratic_bench.models.bedrock.session import (
     Endpoint,
@@ -41,7 +42,7 @@ from socratic_bench.ports.provider import (
     Provider,
     RefusedField,
 )
-from socratic_bench.types import Request
+from socratic_bench.types import OPTIMIZER, Request
 
 if TYPE_CHECKING:
     from types_boto3_bedrock_runtime import BedrockRuntimeClient
@@ -101,6 +102,7 @@ class Connection:
         self._opening = threading.Lock()
         self._may_renew = True
         self._has_expired = False
+        self._agent_client: BedrockRuntimeClient | None = None
         self._open(session)
 
     def current_client(self) -> "BedrockRuntimeClient":
@@ -112,6 +114,13 @@ class Connection:
                 if self._has_expired:
                     self._open()
         return self.client
+
+    def optimise_client(self) -> "BedrockRuntimeClient":
+        """A client for OptimizePrompt, in the same session."""
+        with self._opening:
+            if self._agent_client is None:
+                self._agent_client = runtime_client(self._session, self._endpoint, SERVICE)
+            return self._agent_client
 
     def make_ready(self, client: "BedrockRuntimeClient") -> None:
         """Get or renew the credentials that the client's next request is signed with. Raises
@@ -151,6 +160,7 @@ class Connection:
     def _open(self, session: Session | None = None) -> None:
         self._session = session or open_session(self._endpoint)
         self.client: BedrockRuntimeClient = runtime_client(self._session, self._endpoint)
+        self._agent_client = None
         # One for all failures, until the credentials are renewed.
         self._listing = Listing(self._session, self._endpoint)
         self._has_expired = False
@@ -182,6 +192,8 @@ class BedrockProvider(Provider):
 
     def send(self, model_id: str, request: Request, timeout_s: float) -> Answer:
         """See `Provider.send`. Raises `FailedRequestError`."""
+        if model_id == OPTIMIZER:
+            return self._optimise(request)
         shaped = self._capabilities(model_id).shaped(request, self._options)
         client: BedrockRuntimeClient | None = None
         call: ConverseCall | None = None
@@ -200,6 +212,17 @@ class BedrockProvider(Provider):
         self._connection.note_answer(client)
         temperature = shaped.arguments["inferenceConfig"].get("temperature")
         return replace(answer, temperature=temperature)
+
+    def _optimise(self, request: Request) -> Answer:
+        assumed = self._capabilities(OPTIMIZER).now
+        try:
+            client = self._connection.optimise_client()
+            self._connection.make_ready(client)
+            return optimise(client, request, self._monotonic_s)
+        except (*TRANSLATED, ModelError) as error:
+            raise FailedRequestError(
+                OPTIMIZER, assumed=assumed, client=None, began=False
+            ) from error
 
     def error_kind(self, error: Exception) -> ErrorKind | None:
         if isinstance(error, AnswerTimeoutError):

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 CONNECT_TIMEOUT_S = 10
 POOL_CONNECTIONS = 400  # kept open, once there were so many calls at a time
+RUNTIME = "bedrock-runtime"
 ROLE_SESSION_NAME = "socratic-runner"
 # AWS's own endpoints, private ones included.
 AWS_DOMAINS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
@@ -56,7 +57,7 @@ BEARER_TOKEN = "AWS_BEARER_TOKEN_BEDROCK"  # noqa: S105 -- the variable's name
 # Services that give credentials, or that are called with other secrets than a signature.
 _CREDENTIAL_SERVICES = ("sts", "sso", "sso-oidc", "signin")
 # Services whose calls are signed with the session's own credentials.
-_SIGNED_SERVICES = ("bedrock-runtime", "bedrock", "s3")
+_SIGNED_SERVICES = ("bedrock-runtime", "bedrock-agent-runtime", "bedrock", "s3")
 _SECRET_FIELDS = {
     "accesskeyid",
     "secretaccesskey",
@@ -133,7 +134,9 @@ def open_session(endpoint: Endpoint) -> Session:
         return session
 
 
-def runtime_client(session: Session, endpoint: Endpoint) -> "BedrockRuntimeClient":
+def runtime_client(
+    session: Session, endpoint: Endpoint, service: str = RUNTIME
+) -> "BedrockRuntimeClient":
     """A client that sends each request once: every retry is decided, counted and seen here. Raises
     `ModelError` where the SDK's own environment allows no client.
     """
@@ -141,12 +144,12 @@ def runtime_client(session: Session, endpoint: Endpoint) -> "BedrockRuntimeClien
         if endpoint.url:
             own = {"use_fips_endpoint": False, "use_dualstack_endpoint": False}
             config = _config(endpoint, proxies={}, auth_scheme_preference="sigv4", **own)
-            return _client(session, endpoint, config)
-        client = _client(session, endpoint, _config(endpoint))
+            return _client(session, endpoint, config, service)
+        client = _client(session, endpoint, _config(endpoint), service)
         if client.meta.endpoint_url.startswith("http://") and os.environ.get(BEARER_TOKEN):
             # The SDK refuses bearer tokens without TLS, even where keys are at hand.
             config = _config(endpoint, auth_scheme_preference="sigv4")
-            client = _client(session, endpoint, config)
+            client = _client(session, endpoint, config, service)
         return client
 
 
@@ -232,11 +235,13 @@ def _stand_in_session() -> Session:
     return session
 
 
-def _client(session: Session, endpoint: Endpoint, config: Config) -> "BedrockRuntimeClient":
+def _client(
+    session: Session, endpoint: Endpoint, config: Config, service: str
+) -> "BedrockRuntimeClient":
     # Otherwise the SDK would build the text anew for each request.
     config = config.merge(Config(user_agent=session.user_agent()))
     place = {"region_name": endpoint.region, "endpoint_url": endpoint.url}
-    client: BedrockRuntimeClient = make_client(session, "bedrock-runtime", config=config, **place)
+    client: BedrockRuntimeClient = make_client(session, service, config=config, **place)
     return client
 
 

@@ -1,0 +1,54 @@
+"""Bedrock's OptimizePrompt, called like a model: a prompt is the request, a better one the reply.
+
+The request's `system` names the model that the prompt is for. The service counts no tokens; what is
+billed is estimated by the lengths of both prompts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from socratic_bench.models.bedrock.request import estimated_tokens
+from socratic_bench.ports.provider import Answer, UnreadableAnswerError
+from socratic_bench.types import Block, Message, Reasoning, Request, Text, Usage
+
+SERVICE = "bedrock-agent-runtime"
+
+
+def optimise(client: Any, request: Request, monotonic_s: Callable[[], float]) -> Answer:  # noqa: ANN401
+    """The optimised prompt, with what the service says of the original one as its reasoning.
+
+    Raises what the SDK raises, and `UnreadableAnswerError` for a stream without a prompt.
+    """
+    started_s = monotonic_s()
+    prompt = request.messages[-1].text
+    response = client.optimize_prompt(
+        input={"textPrompt": {"text": prompt}}, targetModelId=request.system or ""
+    )
+    analysis: list[str] = []
+    optimised: str | None = None
+    for event in response["optimizedPrompt"]:
+        analysis += (
+            [event["analyzePromptEvent"]["message"]] if "analyzePromptEvent" in event else []
+        )
+        optimised = _prompt_in(event) or optimised
+    if not optimised:
+        raise UnreadableAnswerError("OptimizePrompt gave no prompt")
+    thoughts: tuple[Block, ...] = (Reasoning("\n".join(analysis)),) if analysis else ()
+    return Answer(
+        message=Message("assistant", (*thoughts, Text(optimised))),
+        stop_reason="end_turn",
+        provider_stop_reason="end_turn",
+        usage=Usage(
+            input_tokens=estimated_tokens(prompt), output_tokens=estimated_tokens(optimised)
+        ),
+        latency_ms=(monotonic_s() - started_s) * 1000,
+        request_id=response["ResponseMetadata"].get("RequestId"),
+    )
+
+
+def _prompt_in(event: Mapping[str, Any]) -> str | None:
+    prompt = event.get("optimizedPromptEvent", {}).get("optimizedPrompt", {})
+    text: str | None = prompt.get("textPrompt", {}).get("text")
+    return text
