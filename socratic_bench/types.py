@@ -20,6 +20,9 @@ def doc(description: str) -> Meta:
 # The role of a call: an actor of the benchmark by its name, or the judge.
 Role = str
 JUDGE: Role = "judge"
+# The model id by which Bedrock's OptimizePrompt is called: the request's `system` names the model
+# that its prompt is for.
+OPTIMIZER = "amazon.optimize-prompt"
 # `CallKey.part` of a call about an episode as a whole; in a jury, a juror's id follows it.
 CLOSING = "closing"
 
@@ -264,6 +267,10 @@ class Completion(Struct, frozen=True, kw_only=True):
     ttft_ms: Annotated[
         Milliseconds | None,
         doc("milliseconds from sending to the first content; null if not streamed"),
+    ] = None
+    first_text_ms: Annotated[
+        Milliseconds | None,
+        doc("milliseconds from sending to the first text after any reasoning; null likewise"),
     ] = None
     served_model: Annotated[
         str | None, doc("the model that a prompt router chose, if the service says it")

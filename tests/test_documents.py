@@ -464,6 +464,7 @@ class TestTally:
                     attempts=[attempt("server_error", wait_ms=5.0), attempt(wait_ms=1.0)],
                 ),
                 ttft_ms=ms / 4,
+                first_text_ms=ms / 2,
                 service_latency_ms=ms - 10.0,
             )
             for ms in (400, 100, 300, 200)
@@ -472,6 +473,7 @@ class TestTally:
 
         assert latency(RoleUsage(completions=tuple(calls), failed=failed)) == {
             "ttft_ms": {"p50": 62.5, "p90": 92.5, "p99": 99.25},
+            "first_text_ms": {"p50": 125.0, "p90": 185.0, "p99": 198.5},
             "latency_ms": {"p50": 250.0, "p90": 370.0, "p99": 397.0},
             "service_latency_ms": {"p50": 240.0, "p90": 360.0, "p99": 387.0},
             "overhead_ms": {"p50": 10.0, "p90": 10.0, "p99": 10.0},
@@ -491,7 +493,10 @@ class TestTally:
 
         assert found == {
             **dict.fromkeys(
-                ("ttft_ms", "service_latency_ms", "overhead_ms", "output_tokens_per_s")
+                (
+                    *("ttft_ms", "first_text_ms", "service_latency_ms"),
+                    *("overhead_ms", "output_tokens_per_s"),
+                )
             ),
             "latency_ms": {"p50": 8.0, "p90": 8.0, "p99": 8.0},
             "waits_ms": dict.fromkeys(

@@ -249,6 +249,9 @@ class ActorLatency(Struct, frozen=True, kw_only=True):
             "nothing was streamed"
         ),
     ]
+    first_text_ms: Annotated[
+        Percentiles | None, doc("milliseconds until the first text, after any reasoning")
+    ] = None
     latency_ms: Annotated[Percentiles | None, doc("milliseconds until the last byte")]
     service_latency_ms: Annotated[Percentiles | None, doc("milliseconds reported by the service")]
     overhead_ms: Annotated[
@@ -267,7 +270,10 @@ class ActorLatency(Struct, frozen=True, kw_only=True):
             return None
         calls = role_usage.completions
         return cls(
-            **{name: Percentiles.of([getattr(call, name) for call in calls]) for name in MEASURED},
+            **{
+                name: Percentiles.of([getattr(call, name) for call in calls])
+                for name in (*MEASURED, "first_text_ms")
+            },
             waits_ms=_waits(role_usage),
             unanswered_maybe_billed=sum(
                 attempt.error is not None and attempt.may_have_been_billed

@@ -143,6 +143,7 @@ class AnswerReader:
         self._model_id, self._timeout_s, self._monotonic_s = model_id, timeout_s, monotonic_s
         self._started_s = monotonic_s()
         self._ttft_ms: float | None = None
+        self._first_text_ms: float | None = None
 
     def read(self, client: Any, fields: Fields) -> Answer:  # noqa: ANN401 -- the extra's
         """Raises what the SDK raises, `AnswerTimeoutError` or `UnreadableAnswerError`."""
@@ -187,6 +188,8 @@ class AnswerReader:
                         kept.append(text)
                         n_characters += len(text)
                         self._ttft_ms = self._ttft_ms or self._elapsed_ms()
+                        if kept is texts:
+                            self._first_text_ms = self._first_text_ms or self._elapsed_ms()
                 stop = choice.get("finish_reason") or stop
             self._check(n_characters)
         if stop is None:
@@ -216,6 +219,7 @@ class AnswerReader:
             request_id=whole.get("id") if isinstance(whole.get("id"), str) else None,
             streamed=is_streamed,
             ttft_ms=self._ttft_ms,
+            first_text_ms=self._first_text_ms,
         )
 
     def _check(self, n_characters: int) -> None:

@@ -46,6 +46,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     request_id: str | None = None
     streamed: bool = False
     ttft_ms: float | None = None
+    first_text_ms: float | None = None
     served_model: str | None = None
     served_tier: str | None = None
     served_latency_profile: str | None = None

@@ -76,7 +76,9 @@ class ConverseCall:
             raise UnreadableAnswerError("the stream ended before the answer did")
         fields = {**answer.fields(), "ResponseMetadata": opened["ResponseMetadata"]}
         read = read_answer(fields, latency_ms=answer.complete_ms)
-        return replace(read, streamed=True, ttft_ms=answer.first_content_ms)
+        return replace(
+            read, streamed=True, ttft_ms=answer.first_content_ms, first_text_ms=answer.first_text_ms
+        )
 
 
 def _events(opened: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -102,6 +104,7 @@ class StreamedAnswer:
 
     def __init__(self) -> None:
         self.first_content_ms: float | None = None
+        self.first_text_ms: float | None = None
         self.complete_ms: float | None = None
         self._blocks: dict[int, _Block] = {}
         self._stop: Mapping[str, Any] | None = None
@@ -115,6 +118,8 @@ class StreamedAnswer:
             raise UnreadableAnswerError(_OTHER_SHAPE) from error
         if self.first_content_ms is None and self._blocks:
             self.first_content_ms = passed_ms
+        if self.first_text_ms is None and any(block.has_text for block in self._blocks.values()):
+            self.first_text_ms = passed_ms
         if self.complete_ms is None and self._stop is not None and self._metadata is not None:
             self.complete_ms = passed_ms
 
@@ -157,6 +162,11 @@ class _Block:
         elif "reasoningContent" in delta:
             self._is_reasoning = True
             self._thoughts.append(delta["reasoningContent"].get("text", ""))
+
+    @property
+    def has_text(self) -> bool:
+        """Whether it has begun to answer: by a text that is not empty, or the input of a tool."""
+        return any(self._texts) or bool(self._inputs)
 
     def content(self) -> dict[str, Any]:
         if self.tool_use is not None:
