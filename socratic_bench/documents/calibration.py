@@ -56,6 +56,9 @@ class Label(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = ()
     prompt: Annotated[str | None, doc("message that the reply answers")] = None
     reply: Annotated[str | None, doc("the labelled reply")] = None
+    reference: Annotated[
+        str | None, doc("the right answer, which a judge compares the reply with; null: none")
+    ] = None
     scores: Annotated[dict[str, float], doc("points by dimension of the rubric")] = {}
     events: Annotated[dict[str, bool], doc("yes or no, by question on the reply")] = {}
     reasons: Annotated[dict[str, str], doc("reasons, by dimension or event")] = {}

@@ -54,15 +54,16 @@ from socratic_bench.studies.calibrate.labels import (
 from socratic_bench.studies.calibrate.readings import (
     JudgedLabel,
     Quantity,
+    judge_of,
     match_quantities,
     scenario_names,
     score_of,
     words_of,
 )
 from socratic_bench.studies.figures import rounded
-from socratic_bench.studies.reading import read_runs
+from socratic_bench.studies.reading import StoredRuns, read_runs
 from socratic_bench.studies.rows import RunRow
-from socratic_bench.turns import Rubric, Turn, Unscored, recorded_reply
+from socratic_bench.turns import REFERENCE, Rubric, Turn, Unscored, recorded_reply
 from socratic_bench.types import JUDGE, Role, plural
 
 CALL_HELP = "See socratic-runner calibrate --help."
@@ -120,7 +121,9 @@ class LabelledEpisode(Episode, frozen=True, kw_only=True):
         recent = messages[max(0, len(messages) - 2 * self.context_exchanges) :]
         if len(recent) < len(messages):
             recent = [(f"{asking}{FIRST_WORDS}", messages[0][1]), *recent]
-        return JudgeInput((*recent, (asking, label.prompt or "")), turns[index].reply.message.text)
+        reference = ((REFERENCE, label.reference),) if label.reference else ()
+        lines = (*recent, (asking, label.prompt or ""), *reference)
+        return JudgeInput(lines, turns[index].reply.message.text)
 
     def expected_reply(self, role: Role, length: Length) -> str:  # noqa: ARG002
         return "The reply is just what the rubric asks for, in full."
@@ -181,13 +184,13 @@ def prepare_calibration(
     rubric: Rubric | None = None
     labels, n_repeated = list[Label](), 0
     quantities: Mapping[str, Quantity] = {}
+    stored = read_runs(request.runs, region, mistakes)
     with mistakes:
-        usual = RUBRIC if request.mrbench else str(getattr(config, "rubric", ""))
-        rubric = load_benchmark(config.benchmark).find_rubric(request.rubric or usual)
+        rubric = _rubric(config, request, stored)
     with mistakes:
         labels, n_repeated = read_annotations(request.mrbench)
         labels += read_labels(request.labels, rubric) if request.labels else []
-    labels = [*_with_runs(labels, read_runs(request.runs, region, mistakes).runs)]
+    labels = [*_with_runs(labels, stored.runs)]
     turns = labelled_turns(labels)
     if textless := [turn.first for turn in turns if turn.first.reply is None]:
         mistakes.sentences.append(_textless(textless))
@@ -215,6 +218,15 @@ def prepare_calibration(
     )
 
 
+def _rubric(config: RunConfig, request: CalibrationRequest, stored: StoredRuns) -> Rubric:
+    """The rubric that is asked for, or else MRBench's, or that of the runs' judge."""
+    benchmark = stored.benchmark or load_benchmark(config.benchmark)
+    usual = str(getattr(config, "rubric", ""))
+    if benchmark.name != config.benchmark:
+        usual = next((judge.rubric for run in stored.runs if (judge := judge_of(run))), usual)
+    return benchmark.find_rubric(request.rubric or (RUBRIC if request.mrbench else usual))
+
+
 def _with_runs(labels: Sequence[Label], runs: Sequence[RunRow]) -> Iterator[Label]:
     """The labels with the scenario and, where they have none, the texts of their turn, if its run
     is there. A turn of another run has the first message of its dialogue as its scenario.
@@ -223,12 +235,11 @@ def _with_runs(labels: Sequence[Label], runs: Sequence[RunRow]) -> Iterator[Labe
     for label in labels:
         run = runs_by_id.get(label.run_id or "")
         if run and label.reply is None and any(turn.turn == label.turn for turn in run.turns):
-            history, prompt, reply = words_of(run, label.turn)
-            author = label.author or run.model
-            whole = replace(label, history=history, prompt=prompt, reply=reply, author=author)
+            words = words_of(run, label.turn)
+            whole = replace(label, **words, author=label.author or run.model)
         else:
             whole = label
-        scenario = label.scenario or scenarios.get(label.run_id or "")
+        scenario = whole.scenario or scenarios.get(label.run_id or "")
         if not scenario and label.run_id and not label.dialogue:
             scenario = whole.history[0].text if whole.history else whole.prompt
         yield replace(whole, scenario=scenario or None)

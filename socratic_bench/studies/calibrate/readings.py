@@ -5,10 +5,11 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import combinations
 from math import fsum
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
+from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.documents.calibration import Label, PrecedingMessage
 from socratic_bench.documents.judge_status import CalibratedJudge
 from socratic_bench.errors import Problem, UsageError, Words
@@ -116,9 +117,21 @@ def points_of(turn: TurnRow) -> Mapping[str, float]:
     return {**scores, TOTAL: turn.score}
 
 
-def words_of(run: RunRow, turn: int | None) -> tuple[tuple[PrecedingMessage, ...], str, str]:
-    """The preceding messages, the prompt, and the reply of a turn."""
+def words_of(run: RunRow, turn: int | None) -> Mapping[str, Any]:
+    """A label's fields with the words of a turn: history, prompt, reply, and the right answer.
+
+    An item has no history, and is a scenario and a dialogue of its own.
+    """
     place = next(n for n, row in enumerate(run.turns) if row.turn == turn)
+    row, views = run.turns[place], load_benchmark(run.at("benchmark")).views
+    words = {
+        "prompt": row.said or "",
+        "reply": row.reply,
+        "reference": row.own.get(views.expected or ""),
+    }
+    if views.tasks:
+        dialogue = f"{run.run_id}, turn {turn}"
+        return {**words, "scenario": str(row.own[views.tasks.item]), "dialogue": dialogue}
     history = [
         message
         for row in run.turns[:place]
@@ -127,8 +140,7 @@ def words_of(run: RunRow, turn: int | None) -> tuple[tuple[PrecedingMessage, ...
             PrecedingMessage(role="assistant", text=row.reply),
         )
     ]
-    row = run.turns[place]
-    return tuple(history), row.said or "", row.reply
+    return {**words, "history": tuple(history)}
 
 
 def scenario_names(runs: Sequence[RunRow]) -> Mapping[str, str]:

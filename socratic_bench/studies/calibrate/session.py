@@ -253,16 +253,12 @@ def _rubric(runs: Sequence[RunRow], name: str, benchmark: Benchmark) -> Rubric:
 
 def _empty_label(sampled: SampledTurn, labeller: str, scenario: str) -> Label:
     """An empty label of a turn. It holds the texts, so that it can be read without the run."""
-    history, prompt, reply = words_of(sampled.run, sampled.turn.turn)
     return Label(
         labeller=labeller,
-        scenario=scenario or None,
+        **{"scenario": scenario or None, **words_of(sampled.run, sampled.turn.turn)},
         run_id=sampled.run.run_id,
         turn=sampled.turn.turn,
         author=sampled.run.model,
-        history=history,
-        prompt=prompt,
-        reply=reply,
         probability=sampled.probability,
     )
 
