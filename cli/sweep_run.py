@@ -10,7 +10,7 @@ from socratic_bench.benchmarks import RunConfig
 from socratic_bench.documents.dry_run import SweepDryRun
 from socratic_bench.documents.sweep import SweepDocument
 from socratic_bench.documents.turn import SCORE, Agreement
-from socratic_bench.errors import ENDINGS, BenchError, UsageError, Words
+from socratic_bench.errors import ENDINGS, BenchError, Problem, UsageError, Words
 from socratic_bench.runs import CancelToken, run_cancellable
 from socratic_bench.settings import flag_names, table
 from socratic_bench.statistics import agreement
@@ -20,6 +20,7 @@ from socratic_bench.studies.sweep.document import document_of, exit_code
 from socratic_bench.studies.sweep.estimate import forecast_sweep
 from socratic_bench.studies.sweep.plan_file import NO_PLAN, PlanFile, read_plan_file
 from socratic_bench.studies.sweep.preflight import check
+from socratic_bench.studies.sweep.profiles import SUFFIX, read_profiles
 from socratic_bench.studies.sweep.request import SweepRequest, read_sweep
 from socratic_bench.studies.sweep.settings import SweepSettings
 from socratic_bench.studies.sweep.sweep import SweepResult, perform_sweep
@@ -43,6 +44,9 @@ from .sweep_display import display_for
 from .terminal import count, duration, marked, number
 
 SIMULATED = " (simulated)"  # after a cost that nobody is billed for
+NO_MODEL_PROFILES = Problem.of(
+    "{judge_profiles} needs 360-Eval's profiles of models as the config file (.jsonl)."
+)
 EXIT_REFUSED = ENDINGS["refused_request"].exit_code
 NO_PROCESSES = (
     "--processes was removed: one process does --max-connections runs in parallel. To use several "
@@ -93,14 +97,20 @@ def read_plan(flags: Flags, problems: Sequence[Words]) -> PlanFile:
 
     Raises `UsageError` with the given problems and its own if none of it can be read.
     """
-    path = flags.get("plan", flags.get("config"))
+    path, judges = flags.get("plan", flags.get("config")), flags.get("judge-profiles")
+    is_profiles = isinstance(path, str) and path.lower().endswith(SUFFIX)
+    if judges and not is_profiles:
+        raise UsageError([*problems, NO_MODEL_PROFILES])
     if not isinstance(path, str):
         return NO_PLAN
     if {"plan", "config"} <= flags.keys():
         raise UsageError([*problems, f"{path} and --config are two config files: keep one."])
     try:
         export_variables(flags)
-        plan = read_plan_file(path)
+        if is_profiles:
+            plan = read_profiles(path, judges if isinstance(judges, str) else None)
+        else:
+            plan = read_plan_file(path)
     except UsageError as error:
         raise UsageError([*problems, *error.sentences]) from error
     return replace(plan, flags=below_variables(plan.flags))

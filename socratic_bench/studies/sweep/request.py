@@ -25,6 +25,7 @@ from socratic_bench.studies.sweep.settings import SweepSettings
 from socratic_bench.types import Json
 
 # Settings that resume a single run: a sweep finds its runs by itself.
+TEMPERATURES, SHIFTS = "temperatures", "temperature-shifts"
 NOT_OF_CELLS = ("resume", "resume-from")
 
 
@@ -72,7 +73,7 @@ def read_sweep(
     # What the plan gives wrongly and no flag gives instead, with the axes of such flags.
     left = {name: flag for name, flag in plan.misread.items() if flag not in flags}
     misgiven = [*left, *(f.name for f in axis_settings() if f.setting.axis in left.values())]
-    flags = {**plan.flags, **flags}
+    flags = _with_shifts({**plan.flags, **flags})
     problems: list[Words] = []
     reader = Reader(SweepSettings, replace(sources, flags=flags))
     settings = SweepSettings(**{name: reader.read(name) for name in table(SweepSettings)})
@@ -105,6 +106,18 @@ def read_sweep(
         settings=settings, grid=grid, plan=plan, unread=tuple(unread), bounds=bounds
     )
     return request, problems
+
+
+def _with_shifts(flags: Flags) -> Flags:
+    """Flags in which temperatures such as "25%" stand as shifts of the items' own."""
+    words = flags.get(TEMPERATURES, ())
+    words = [words] if isinstance(words, str) else words if isinstance(words, list | tuple) else ()
+    shifts = [word for word in words if word.endswith("%")]
+    if not shifts:
+        return flags
+    rest = [word for word in words if word not in shifts]
+    others = {name: value for name, value in flags.items() if name != TEMPERATURES}
+    return {**others, **({TEMPERATURES: rest} if rest else {}), SHIFTS: [",".join(shifts)]}
 
 
 def names_any(problem: Words, settings: Collection[str]) -> bool:

@@ -37,6 +37,16 @@ class SweepSettings(Struct, frozen=True, kw_only=True):
             "sweep", "FILE", "first messages: a text file, one per line, or JSONL", is_file=True
         ),
     ] = None
+    judge_profiles: Annotated[
+        str | None,
+        Setting(
+            "sweep",
+            "FILE",
+            "judges as 360-Eval has them, beside a PLAN of its models",
+            "judges as 360-Eval has them (.jsonl), beside its profiles of models as the plan",
+            is_file=True,
+        ),
+    ] = None
     repeats: Annotated[
         int,
         Setting(
