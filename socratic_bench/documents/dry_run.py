@@ -253,6 +253,9 @@ class DryRunDocument(Document, frozen=True, kw_only=True):
         name="*sample", default_factory=Part
     )
     prompt: Annotated[str, doc("the first message to the model under test")]
+    benchmark_keys: Annotated[Part, part("dry_run")] = field(
+        name="*benchmark_keys", default_factory=Part
+    )
     other_models: Annotated[
         dict[str, Annotated[str | None, doc("its model; null: no model has this role")]],
         keys("settings of others"),
@@ -304,6 +307,7 @@ class DryRunDocument(Document, frozen=True, kw_only=True):
             model=config.model,
             sample=parts.sample.of(episode.opening),
             prompt=episode.opening.prompt,
+            benchmark_keys=parts.dry_run.of(episode.opening),
             other_models={actor.setting: models[actor.name] for actor in parts.actors[1:]},
             judge_model=models[JUDGE],
             jurors=[

@@ -3,6 +3,7 @@
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from datetime import datetime
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct, StructMeta, field
@@ -52,6 +53,7 @@ class Sample(Struct, frozen=True, kw_only=True):
         metrics: metrics in addition to those that the benchmark always has.
         n_parts: by metric, the most entries that `Views.parts` can have for it; 0 if the metric is
             null in any case. A metric that is missing here is of the sample as a whole.
+        emulator_rows: rows of a data set that the emulator's models are told of.
     """
 
     id: str
@@ -63,6 +65,7 @@ class Sample(Struct, frozen=True, kw_only=True):
     rubrics: Mapping[int, Rubric] = field(default_factory=dict)
     metrics: Sequence[MetricInfo] = ()
     n_parts: Mapping[str, int] = field(default_factory=dict)
+    emulator_rows: Sequence[Mapping[str, Any]] = ()
 
 
 class JudgeInput(Struct, frozen=True):
@@ -114,6 +117,9 @@ class EpisodeContext(Protocol):
 
         `None` if the configuration names no model for the actor.
         """
+
+    def wait_since(self, moment: datetime, seconds: float) -> None:
+        """Wait until so many seconds have passed since a moment, or raise what ends the run."""
 
     def publish(self, turn: Turn) -> None:
         """Hand over a finished turn, to be judged meanwhile; in any order, each index once."""

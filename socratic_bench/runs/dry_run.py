@@ -5,6 +5,7 @@ The whole run is played with real requests, expected replies and a simulated clo
 
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 
 from msgspec import Struct, field
@@ -334,6 +335,11 @@ class _SimulatedContext(Struct):
 
     def model(self, actor: Role, model_id: str | None = None) -> Model | None:
         return self.model_of(model_id) if model_id else self.models.get(actor)
+
+    def wait_since(self, moment: datetime, seconds: float) -> None:
+        """The whole wait, since simulated calls end at moments of their own."""
+        del moment
+        self.event_queue.call(seconds * 1000, lambda: None)
 
     def publish(self, turn: Turn) -> None:
         self.turns[turn.index] = turn

@@ -18,6 +18,7 @@ from socratic_bench.ports.benchmark import EpisodeResult, Metrics
 from socratic_bench.ports.store import ArtifactStore
 from socratic_bench.runs.context import RunContext
 from socratic_bench.runs.gates import gate_failures, missing_verdicts, unread_failures
+from socratic_bench.runs.items import REFUSED
 from socratic_bench.runs.judge_turns import Outcome, PlayedTurns
 from socratic_bench.runs.prepare import Plan
 from socratic_bench.runs.resume import StartedRun, add_resume_hints
@@ -228,11 +229,14 @@ def _metrics(plan: Plan, turns: Sequence[Turn], closing: ClosingResult | None) -
 
 def _gate_failures(plan: Plan, played: PlayedTurns, metrics: Metrics) -> tuple[str, ...]:
     turns = played.turns
-    # A turn is due to be judged or, without a judge, to be played.
+    # A turn is due to be judged or, without a judge, to be played. An item that the model refused
+    # without a word is a result, and nothing for a judge.
     due = [
         turn
         for turn in turns
-        if not turn.replayed and (plan.rubric is None or plan.rubric_of(turn.index) is not None)
+        if not turn.replayed
+        and (plan.rubric is None or plan.rubric_of(turn.index) is not None)
+        and (turn.unscorable is None or turn.unscorable.reason != REFUSED)
     ]
     failures = gate_failures(
         plan.config,

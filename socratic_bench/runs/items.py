@@ -15,6 +15,7 @@ from socratic_bench.ports.provider import INVALID_REQUEST, Model
 from socratic_bench.turns import Turn, Unscored, recorded_reply
 from socratic_bench.types import CONTEXT_WINDOW, CallKey, Completion, Message, Request, Role
 
+REFUSED = "refused"  # the reason why an item without a reply has no verdict
 # Failures that concern one item alone; any other would befall every item.
 _SINGLE_ITEM_FAILURES = ("unavailable", "refused_request")
 # After so many failures in a row no further item is played: they would fail, too. Requests that are
@@ -63,7 +64,7 @@ class Items:
         if not (self._is_judged and is_wordless) or turn.unscorable:
             return turn
         message = f"The model gave no reply ({turn.reply.stop_reason})."
-        return replace(turn, unscorable=Unscored(reason="refused", message=message))
+        return replace(turn, unscorable=Unscored(reason=REFUSED, message=message))
 
     def end(self, error: BaseException) -> None:
         """Play no more items; the first error counts."""
@@ -142,6 +143,9 @@ class ItemContext(Struct, frozen=True):
     def model(self, actor: Role, model_id: str | None = None) -> Model | None:
         model = self.outer.model(actor, model_id)
         return AnsweringModel(model, self.now) if model else None
+
+    def wait_since(self, moment: datetime, seconds: float) -> None:
+        self.outer.wait_since(moment, seconds)
 
     def publish(self, turn: Turn) -> None:
         self.outer.publish(turn)

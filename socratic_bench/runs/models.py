@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from datetime import datetime
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -50,6 +51,11 @@ class RunModels:
     def model(self, actor: Role, model_id: str | None = None) -> Model | None:
         model_id = model_id or self._run.plan.speakers.get(actor)
         return self._called(model_id) if model_id else None
+
+    def wait_since(self, moment: datetime, seconds: float) -> None:
+        remaining_s = seconds - (self._run.clock() - moment).total_seconds()
+        if remaining_s > 0:
+            self._run.cancel_token.sleep(remaining_s)
 
     def publish(self, turn: Turn) -> None:
         self._publish(turn)
