@@ -473,7 +473,7 @@ class TestMistakes:
     @pytest.mark.parametrize(
         ("words", "told"),
         [
-            (("--benchmark", "no"), "No benchmark 'no': there is execution, socratic."),
+            (("--benchmark", "no"), "No benchmark 'no': there is execution, golden, socratic."),
             (("--no-judge", "--judge-model", JUDGE), "are both given: keep one."),
         ],
     )

@@ -134,6 +134,32 @@ def many_dialogues(rounds: int) -> Iterator[Row]:
     )
 
 
+def many_items(rounds: int) -> Iterator[Row]:
+    """1,000 items of the benchmark golden, each asked and judged, by 16 requests of each kind."""
+    latency_s, n_items, n_at_once = 0.3, 1000, 16
+    path_s = n_items * latency_s / n_at_once
+    rows = [
+        {"id": str(n), "prompt": f"What is {n} + {n}?", "golden_answer": str(2 * n)}
+        for n in range(n_items)
+    ]
+    values = []
+    for _ in range(min(rounds, 3)):
+        with emulator(latency_ms=1000 * latency_s) as url, tempfile.TemporaryDirectory() as folder:
+            data = Path(folder, "items.jsonl")
+            data.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+            words = ("--benchmark", "golden", "--dataset", str(data), "--model", TUTOR)
+            words += ("--judge-model", JUDGE, "--max-concurrency", str(n_at_once), "--seed", "7")
+            measure((*COMMAND, *words, "--quiet", "--output-dir", folder), url)
+            times = [request["time"] for request in requests(url)]
+            values.append((max(times) + latency_s - min(times)) / path_s)
+    yield Row(
+        name="1,000 items at 300 ms a call",
+        measure="first request to last answer / calls x 300 ms / connections",
+        must=1.1,
+        values=values,
+    )
+
+
 def memory(rounds: int) -> Iterator[Row]:
     """200 dialogues in flight in one process."""
     del rounds
@@ -185,6 +211,7 @@ ROWS: tuple[Callable[[int], Iterator[Row]], ...] = (
     short_dialogue,
     help_text,
     many_dialogues,
+    many_items,
     memory,
     unknown_quota,
     target,

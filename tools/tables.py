@@ -48,7 +48,12 @@ STUB_FORM = """\
 from socratic_bench.settings import WholeConfig
 
 
-class RunConfig({bases}, WholeConfig, frozen=True, kw_only=True):
+class RunConfig(
+    {bases},
+    WholeConfig,
+    frozen=True,
+    kw_only=True,
+):
     \"\"\"Everything that one run depends on; what a field means stands beside it.\"\"\"
 """
 PLAIN_TEXT = "| `--version`, `-V`, `--help`, `-h` | | | plain text on stdout |"
@@ -245,7 +250,7 @@ def _stub() -> str:
         for name, room in sorted(rooms.items(), key=lambda pair: pair[1])
     ]
     bases = [line.rpartition(" ")[2] for line in lines]
-    return STUB_FORM.format(imports="\n".join(lines), bases=", ".join(bases))
+    return STUB_FORM.format(imports="\n".join(lines), bases=",\n    ".join(bases))
 
 
 if __name__ == "__main__":

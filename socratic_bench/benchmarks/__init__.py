@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 BENCHMARKS = {
     "execution": "socratic_bench.benchmarks.execution",
+    "golden": "socratic_bench.benchmarks.golden",
     "socratic": "socratic_bench.benchmarks.socratic",
 }
 

@@ -13,7 +13,7 @@ from botocore.model import ListShape, MapShape, ServiceModel, Shape, StructureSh
 from botocore.validate import ParamValidator
 from msgspec import Struct
 
-from socratic_bench.emulator.answers import Outcome, reply_events
+from socratic_bench.emulator.answers import Outcome, event, reply_events
 from socratic_bench.emulator.catalogue import traits_of, unknown_model
 from socratic_bench.emulator.checks import check_request
 from socratic_bench.emulator.dialogue import (
@@ -26,6 +26,7 @@ from socratic_bench.emulator.dialogue import (
 from socratic_bench.emulator.errors import ServiceError, invalid
 from socratic_bench.emulator.faults import ERROR_KINDS, FaultInjector
 from socratic_bench.emulator.models.fault_replies import altered, error_of, guarded
+from socratic_bench.emulator.models.golden import optimised_prompt
 from socratic_bench.emulator.models.reply import Reply, compose, limited, spoken_by
 from socratic_bench.emulator.settings import Settings
 
@@ -74,6 +75,26 @@ class Runtime:
                 self._converse(outcome, model_id, body)
         except RecursionError:
             raise _unreadable("The body is nested too deeply.") from None
+
+    def optimise(self, outcome: Outcome, raw: bytes) -> None:
+        """Answer OptimizePrompt, or raise the service's error."""
+        body = _parsed(raw)
+        prompt = body.get("input", {}).get("textPrompt", {}).get("text", "")
+        target = body.get("targetModelId", "")
+        outcome.model_id = target
+        if not (traits_of(target).is_known or self._settings.any_model):
+            raise unknown_model()
+        optimised = optimised_prompt(target, prompt)
+        if optimised is None:
+            raise invalid("The target model is not supported for prompt optimization.")
+        texts = {"textPrompt": {"text": optimised}}
+        outcome.send_stream(
+            [
+                event("analyzePromptEvent", {"message": "The prompt names its task."}),
+                event("optimizedPromptEvent", {"optimizedPrompt": texts}),
+            ],
+            0,
+        )
 
     def _converse(self, outcome: Outcome, model_id: str, body: JsonObject) -> None:
         dialogue = read_dialogue(model_id, body)

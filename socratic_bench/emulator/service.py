@@ -132,6 +132,9 @@ class Service:
             case "POST", ["model", model_id, operation] if operation in OPERATIONS:
                 outcome.operation = OPERATIONS[operation]
                 self._runtime.answer(outcome, model_id, request.body)
+            case "POST", ["optimize-prompt"]:
+                outcome.operation = "OptimizePrompt"
+                self._runtime.optimise(outcome, request.body)
             case _ if name := _unplayed(request):
                 outcome.operation = name
                 raise unknown_operation(

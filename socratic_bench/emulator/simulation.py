@@ -5,7 +5,9 @@ from socratic_bench.emulator.checks import check_request
 from socratic_bench.emulator.dialogue import JsonObject, output_tokens, read_dialogue
 from socratic_bench.emulator.errors import ServiceError
 from socratic_bench.emulator.models.fault_replies import guarded
+from socratic_bench.emulator.models.golden import OPTIMISED
 from socratic_bench.emulator.models.reply import compose, limited
+from socratic_bench.types import OPTIMIZER
 
 
 def refusal(
@@ -17,6 +19,8 @@ def refusal(
     context_window_tokens: int | None,
 ) -> ServiceError | None:
     """The error with which an emulator of such settings refuses a request; `None` if none does."""
+    if model_id == OPTIMIZER:
+        return None
     try:
         check_request(
             model_id,
@@ -37,6 +41,10 @@ def cache_minimum(model_id: str) -> int:
 
 def answer(model_id: str, body: JsonObject) -> tuple[JsonObject, int]:
     """The response's message and stop reason, and how many output tokens they are."""
+    if model_id == OPTIMIZER:
+        content = [{"text": OPTIMISED.format(body["messages"][-1]["content"][0]["text"])}]
+        message = {"role": "assistant", "content": content}
+        return {"output": {"message": message}, "stopReason": "end_turn"}, output_tokens(content)
     traits = traits_of(model_id)
     composed = compose(read_dialogue(model_id, body), body, traits)
     reply = guarded(limited(composed, body, traits), body)

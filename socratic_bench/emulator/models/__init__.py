@@ -13,6 +13,7 @@ _NAMES = (
     *("yields-to-authority", "yields-to-distress", "yields-to-drop-questions"),
     *("yields-to-false-agreement", "student", "judge", "executes", "recalls", "recalls-25"),
     *("hasty", "picks-a", "truncates"),
+    *("right", "half-right", "wrong", "refuses", "off-format"),
 )
 MODEL_IDS = tuple(f"emulator.{name}-v1:0" for name in _NAMES)
 # There are more of them, too many for a listing.

@@ -11,6 +11,12 @@ from socratic_bench.emulator.catalogue import Traits
 from socratic_bench.emulator.dialogue import CHARACTERS, Dialogue, JsonObject, hashed, read_context
 from socratic_bench.emulator.models.closing import closing_answer
 from socratic_bench.emulator.models.execution import execution_answer
+from socratic_bench.emulator.models.golden import (
+    golden_arguments,
+    golden_reply,
+    golden_verdict,
+    is_golden,
+)
 from socratic_bench.emulator.models.judge import Context, judge_reply
 from socratic_bench.emulator.models.student import student_reply
 from socratic_bench.emulator.models.tutor import tutor_reply
@@ -34,6 +40,8 @@ def compose(dialogue: Dialogue, body: JsonObject, traits: Traits) -> Reply:
     if executed:
         text, stop_reason = executed
         reply = Reply(({"text": text},), stop_reason)
+    elif (golden := golden_reply(dialogue)) is not None:
+        reply = Reply(({"text": golden},))
     else:
         reply = _role_reply(dialogue, _tool(dialogue, body))
     if traits.reasons or _thinking(body).get("type") in ("enabled", "adaptive"):
@@ -99,6 +107,9 @@ def _verdict(dialogue: Dialogue, tool: JsonObject | None) -> JsonObject:
     if record := dialogue.record:
         return closing_answer(record)
     names = _properties(tool)
+    names = names or golden_arguments(dialogue.system)
+    if is_golden(names):
+        return golden_verdict(read_context(dialogue.user_texts), dialogue.reply or "", names)
     verdict = judge_reply(Context(read_context(dialogue.user_texts)), dialogue.reply or "")
     if not ("events" in names if names else '"events"' in dialogue.system):
         verdict = {name: verdict[name] for name in (*NAMES, "rationale")}

@@ -1,0 +1,144 @@
+"""Rules that need no judge: what a reply must be, contain, match, or have as its number."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, get_args
+
+import orjson
+from msgspec import Meta, Struct
+
+from socratic_bench.types import doc
+
+CheckType = Literal["exact", "contains", "not_contains", "regex", "number", "json_schema"]
+TYPES: tuple[CheckType, ...] = get_args(CheckType)
+INSTALL_HINT = "pip install 'socratic-runner[golden]' has what reads it."
+REGEX_S = 1.0
+_PACKAGES = {"regex": "regex", "json_schema": "jsonschema"}
+_NUMBER = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][+-]?\d+)?|-?\.\d+")
+_FENCED = re.compile(r"```[^\n`]*\n(.*?)\n?[ \t]*```", re.DOTALL)
+
+
+class Check(Struct, frozen=True, kw_only=True):
+    """A rule; `value` is text, for `number` a number, for `json_schema` a schema. A number may
+    differ by `tolerance`.
+    """
+
+    type: CheckType
+    value: Any
+    tolerance: Annotated[float, Meta(ge=0)] = 1e-9
+
+
+class CheckResult(Struct, frozen=True, kw_only=True):
+    """Whether a reply keeps a rule."""
+
+    type: Annotated[CheckType, doc("kind of the rule")]
+    is_met: Annotated[bool, doc("whether the reply keeps it")]
+    why: Annotated[str | None, doc("what is wrong; null if it is kept")] = None
+
+
+def mistakes_of(check: Check) -> Iterator[str]:
+    """What is wrong with a rule itself."""
+    if check.type == "number":
+        if isinstance(check.value, bool) or not isinstance(check.value, int | float):
+            yield "value must be a number."
+    elif check.type == "json_schema":
+        yield from _schema_mistakes(check.value)
+    elif not isinstance(check.value, str):
+        yield "value must be text."
+    elif check.type == "regex":
+        yield from _regex_mistakes(check.value)
+    elif not check.value.strip():
+        yield "value is empty."
+
+
+def _regex_mistakes(pattern: str) -> Iterator[str]:
+    try:
+        import regex  # type: ignore[import-untyped]
+    except ImportError:
+        yield f"the package {_PACKAGES['regex']} is not installed: {INSTALL_HINT}"
+        return
+    try:
+        regex.compile(pattern)
+    except regex.error as error:
+        yield f"value is no regular expression: {error}."
+
+
+def _schema_mistakes(schema: object) -> Iterator[str]:
+    try:
+        from jsonschema import Draft202012Validator, SchemaError
+    except ImportError:
+        yield f"the package {_PACKAGES['json_schema']} is not installed: {INSTALL_HINT}"
+        return
+    if not isinstance(schema, dict):
+        yield "value must be an object, a JSON Schema."
+        return
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        yield f"value is no JSON Schema: {error.message[:200]}."
+
+
+def apply(check: Check, reply: str) -> CheckResult:
+    """Whether the reply keeps the rule. Case and white space around a text count as nothing."""
+    why = _fault(check, reply)
+    return CheckResult(type=check.type, is_met=why is None, why=why)
+
+
+def _fault(check: Check, reply: str) -> str | None:
+    match check.type:
+        case "exact":
+            return None if _folded(reply) == _folded(check.value) else "it is another text"
+        case "contains":
+            return None if _folded(check.value) in _folded(reply) else "it is not in it"
+        case "not_contains":
+            return "it is in it" if _folded(check.value) in _folded(reply) else None
+        case "number":
+            return _number_fault(check, reply)
+        case "regex":
+            return _regex_fault(check.value, reply)
+        case "json_schema":
+            return _schema_fault(check.value, reply)
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+def _number_fault(check: Check, reply: str) -> str | None:
+    """The last number of a reply is its result."""
+    numbers = _NUMBER.findall(reply)
+    if not numbers:
+        return "it has no number"
+    last = float(numbers[-1].replace(",", ""))
+    is_near = math.isclose(last, check.value, rel_tol=1e-9, abs_tol=check.tolerance)
+    return None if is_near else f"its last number is {last:g}"
+
+
+def _regex_fault(pattern: str, reply: str) -> str | None:
+    import regex
+
+    try:
+        return None if regex.search(pattern, reply, timeout=REGEX_S) else "nothing in it matches"
+    except TimeoutError:
+        return f"the expression took longer than {REGEX_S:g} s"
+
+
+def _schema_fault(schema: dict[str, Any], reply: str) -> str | None:
+    """Of the reply or, if it is fenced, of what stands in its fence."""
+    from jsonschema import Draft202012Validator
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+
+    fenced = _FENCED.search(reply)
+    try:
+        value = orjson.loads(fenced[1] if fenced else reply)
+    except orjson.JSONDecodeError:
+        return "it is no JSON"
+    try:  # with a registry of its own, so that no schema is fetched
+        error = next(Draft202012Validator(schema, registry=Registry()).iter_errors(value), None)
+    except Unresolvable as unresolvable:
+        return f"the schema refers to {unresolvable.ref}, which it does not have"
+    return f"{error.json_path}: {error.message[:200]}" if error else None

@@ -1,0 +1,586 @@
+"""The benchmark `golden`: known truths come out, formats are read, rules and juries decide."""
+
+import json
+import threading
+from datetime import datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from socratic_bench.benchmarks.golden.checks import Check, apply
+from socratic_bench.benchmarks.golden.rows import read_rows
+from socratic_bench.benchmarks.golden.settings import Settings
+from socratic_bench.emulator import Emulator
+from socratic_bench.emulator import Settings as EmulatorSettings
+from socratic_bench.errors import UsageError
+from socratic_bench.studies.sweep.profiles import read_profiles
+from tests.command import account, begin, run
+from tests.fakes import wait_until
+from tests.golden_runs import (
+    DATA,
+    JUDGE,
+    KINDS,
+    data_set,
+    fitting,
+    golden,
+    model,
+    played,
+    row,
+    served,
+    shipped,
+)
+
+# By kind of answer: the rate of passing, of refusals, and what each item fails by.
+TRUTH = {
+    "right": (1, 0, set()),
+    "half-right": (0, 0, {"completeness"}),
+    "wrong": (0, 0, {"correctness", "completeness"}),
+    "refuses": (0, 1, set()),
+    "off-format": (0, 0, {"format", "following_instructions"}),
+}
+
+
+def jurors(*ids):
+    return [word for juror in ids for word in ("--judge-model", juror)]
+
+
+def results(document):
+    return {turn["item_id"]: turn["result"] for turn in document["turns"]}
+
+
+# --- models of known truth ---
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_of_known_truth_comes_out_at_its_values(kind):
+    document = played(kind=kind)
+    success, refused, faults = TRUTH[kind]
+
+    assert document["metrics"]["success_rate"] == success
+    assert document["metrics"]["success_rate_of_all"] == success
+    assert document["metrics"]["refused"] == refused
+    assert all(faults <= {*turn["failed_by"]} for turn in document["turns"])
+    assert document["success"]["n"] == document["success_of_all"]["n_items"] == 24
+    assert [task["n"] for task in document["tasks"]] == [4] * 6
+    assert document["unprocessed"] == []
+
+
+def test_each_score_and_criterion_has_its_quotation():
+    document = played(kind="half-right")
+    bridge = next(turn for turn in document["turns"] if turn["item_id"] == "qa-bridge")
+
+    assert bridge["events"] == {"criterion_1": bridge["question"]}
+    assert {*bridge["quotes"].values()} == {bridge["question"]}
+    assert bridge["unquoted"] == []
+    assert bridge["criteria_met"] == 0.5
+
+
+# --- what a data set may look like ---
+
+SCENARIO = {
+    "text_prompt": "Summarize the principles of edge computing in one sentence.",
+    "expected_output_tokens": 250,
+    "task": {"task_type": "Summarization", "task_criteria": "Do not dilute the main message"},
+    "golden_answer": "Edge computing brings computation closer to where it is needed.",
+    "user_defined_metrics": "brand voice, professional tone",
+}
+
+
+def test_a_scenario_of_360_eval_is_read_as_its_page_prints_it(tmp_path):
+    path = tmp_path / "scenarios.jsonl"
+    path.write_text(json.dumps(SCENARIO, indent=2) + "\n\n" + json.dumps(SCENARIO, indent=1))
+    document = played("--dataset", str(path), kind="wrong")
+    first, second = document["turns"]
+
+    assert (first["item_id"], second["item_id"]) == ("1", "2")
+    assert first["task_type"] == "Summarization"
+    assert {"brand_voice", "professional_tone"} < {*first["scores"]}
+
+
+SEED_EXAMPLES = """\
+{"text_prompt": "What is the capital of France?", "expected_output_tokens": 50, "task": \
+{"task_type": "Question-Answering", "task_criteria": "Provide accurate factual information"}, \
+"golden_answer": "Paris is the capital of France."}
+{
+  "text_prompt": "Describe what you see in this image in detail.",
+  "expected_output_tokens": 250,
+  "task": {
+    "task_type": "Image Description",
+    "task_criteria": "Provide a detailed and accurate description of the image content, including \
+objects, actions, and context"
+  },
+  "golden_answer": "A detailed description of the expected image content.",
+  "url_image": "http://127.0.0.1:PORT/image.jpg"
+}
+
+{
+  "text_prompt": "Write a professional email response to a customer complaint.",
+  "expected_output_tokens": 300,
+  "task": {
+    "task_type": "Creative Writing",
+    "task_criteria": "Write a professional, empathetic email"
+  },
+  "golden_answer": "Dear [Customer Name],\\n\\nI sincerely apologize for the delay.",
+  "user_defined_metrics": "professional tone, empathetic language, solution-oriented"
+}
+"""
+PROFILE_EXAMPLES = """\
+{"model_id": "bedrock/us.amazon.nova-pro-v1:0", "region": "us-west-2", "input_token_cost": 0.0008, \
+"output_token_cost": 0.0032, "target_rpm": 60}
+{"model_id": "openai/gpt-4o", "input_token_cost": 0.00250, "output_token_cost": 0.01}
+{"model_id": "gemini/gemini-2.0-flash-exp", "input_token_cost": 0.0, "output_token_cost": 0.0}
+"""
+
+
+class Picture(BaseHTTPRequestHandler):
+    def do_GET(self):
+        body = (DATA / "bars.png").read_bytes()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def test_the_examples_of_360_eval_s_page_run_as_they_are(tmp_path):
+    path = tmp_path / "scenarios.jsonl"
+    with ThreadingHTTPServer(("127.0.0.1", 0), Picture) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        path.write_text(SEED_EXAMPLES.replace("PORT", str(server.server_port)))
+        words = ("--dataset", str(path), "--image-host", "127.0.0.1")
+        document = played(*words, kind="wrong")
+        server.shutdown()
+    tasks = [task["task_type"] for task in document["tasks"]]
+
+    assert tasks == ["Question-Answering", "Image Description", "Creative Writing"]
+    assert document["items"]["answered"] == 3
+    assert "solution_oriented" in document["turns"][2]["scores"]
+
+
+def test_profiles_of_other_providers_keep_their_prefix(tmp_path):
+    path = tmp_path / "models_profiles.jsonl"
+    path.write_text(PROFILE_EXAMPLES)
+    plan = read_profiles(str(path))
+
+    assert plan.flags == {
+        "models": [NOVA, "openai/gpt-4o", "gemini/gemini-2.0-flash-exp"],
+        "target-rpm": [f"{NOVA}=60"],
+    }
+    assert plan.by_model[NOVA] == {"region": "us-west-2"}
+    assert plan.prices().of("openai/gpt-4o").tiers["default"].output == 10
+    assert plan.prices().of("gemini/gemini-2.0-flash-exp") is None  # 0 is no price
+
+
+def test_csv_is_read_by_the_columns_that_are_named(tmp_path):
+    path = tmp_path / "support.csv"
+    path.write_text(
+        "customer_query,expected_response_type,checks\r\n"
+        '"How do I return\na product?","Within 30 days.",'
+        '"[{""type"": ""contains"", ""value"": ""30""}]"\r\n'
+        "What are your hours?,Nine to five.,\r\n"
+    )
+    columns = (
+        *("--column", "prompt=customer_query"),
+        *("--column", "golden_answer=expected_response_type"),
+    )
+    document = played("--dataset", str(path), *columns, "--task-type", "Support", kind="wrong")
+
+    assert [turn["golden_answer"] for turn in document["turns"]] == [
+        "Within 30 days.",
+        "Nine to five.",
+    ]
+    assert [turn["checks_met"] for turn in document["turns"]] == [0, None]
+    assert {turn["task_type"] for turn in document["turns"]} == {"Support"}
+
+
+def test_a_dry_run_shows_columns_and_the_first_rows_and_calls_nothing(tmp_path):
+    path = data_set(
+        tmp_path / "items.jsonl", *({"q": f"Question {n}?", "a": "Yes."} for n in range(5))
+    )
+    words = ("--dataset", path, "--column", "prompt=q", "--column", "golden_answer=a", "--dry-run")
+    document = played(*words)
+
+    assert document["columns"] == ["q", "a"]
+    assert [row["prompt"] for row in document["first_rows"]] == [f"Question {n}?" for n in range(3)]
+    assert document["usage"]["model"]["calls"] == document["usage"]["judge"]["calls"] == 5
+
+
+def test_given_responses_of_a_bedrock_data_set_are_judged_without_a_call(tmp_path):
+    rows = [
+        {
+            "prompt": "What is the capital of France?",
+            "referenceResponse": "Paris is the capital of France.",
+            "category": "Capitals",
+            "modelResponses": [
+                {"response": answer, "modelIdentifier": model("right")},
+                {"response": "Lyon", "modelIdentifier": "my-model"},
+            ],
+        }
+        for answer in ("Paris is the capital of France.", "Nobody knows that.")
+    ]
+    document, requests = served("--dataset", data_set(tmp_path / "given.jsonl", *rows))
+
+    assert results(document) == {"1": "passed", "2": "failed"}
+    assert {request.role for request in requests} == {"judge"}
+    assert document["usage"]["model"]["calls"] == 0
+
+    rows[1]["modelResponses"] = rows[1]["modelResponses"][1:]
+    refused = golden("--dataset", data_set(tmp_path / "lacking.jsonl", *rows))
+    assert refused.exit_code == 2
+    assert "no response of --model for 1 item, such as 2: name one of" in refused.stderr
+
+
+NOVA = "us.amazon.nova-pro-v1:0"
+PROFILE = {
+    "model_id": f"bedrock/{NOVA}",
+    "region": "us-west-2",
+    "input_token_cost": 0.0008,
+    "output_token_cost": 0.0032,
+}
+JUDGE_PROFILE = {
+    "model_id": "bedrock/us.amazon.nova-premier-v1:0",
+    "region": "us-east-2",
+    "input_cost_per_1k": 0.0025,
+    "output_cost_per_1k": 0.0125,
+}
+
+
+def test_profiles_of_360_eval_are_a_sweep_by_model_tier_and_price(tmp_path):
+    tiers = [{**PROFILE, "service_tier": tier} for tier in ("default", "priority", "flex")]
+    models = data_set(tmp_path / "models_profiles.jsonl", *tiers)
+    judges = data_set(tmp_path / "judge_profiles.jsonl", JUDGE_PROFILE)
+    items = data_set(tmp_path / "scenarios.jsonl", SCENARIO)
+    words = (models, "--judge-profiles", judges, "--dataset", items, "--benchmark", "golden")
+    with Emulator() as emulator:
+        env = account(emulator.url, NOVA)
+        outcome = run(
+            "sweep", *words, "--seed", "1", "--output-dir", str(tmp_path / "out"), env=env
+        )
+        assert outcome.exit_code == 0, outcome.stderr
+        (usage,) = {request.model_id for request in emulator.requests if request.role == "judge"}
+    runs = outcome.document["runs"]
+
+    assert usage == "us.amazon.nova-premier-v1:0"
+    assert {run["axes"]["service_tier"] for run in runs} == {"default", "priority", "flex"}
+    prices = read_profiles(models, judges).prices()
+    assert prices.of(NOVA, "us-west-2").tiers["flex"].output == 3.2
+    assert prices.of("us.amazon.nova-premier-v1:0").tiers["default"].input == 2.5
+
+
+def test_mistakes_in_profiles_are_told_by_line_and_field(tmp_path):
+    rows = [
+        {**PROFILE, "region": "Mars"},
+        {**PROFILE, "input_token_cost": -1},
+        {**PROFILE, "rpm": 3},
+        PROFILE,
+        PROFILE,
+    ]
+    with pytest.raises(UsageError) as caught:
+        read_profiles(data_set(tmp_path / "models.jsonl", *rows))
+    problems = caught.value.problems
+
+    for text in ("line 1, region:", "line 2, input_token_cost:", "line 3: ", "is there twice"):
+        assert any(text in problem for problem in problems), text
+
+
+MISTAKES = {
+    "prompt: missing or empty.": {"prompt": " "},
+    "temperature: Expected `float` <= 1.0.": {"temperature": 3},
+    "expected_output_tokens: Expected `int`, got `str`.": {"expected_output_tokens": "many"},
+    "criteria[0].text: Expected `str` of length >= 1.": {"criteria": [{"text": ""}]},
+    "criteria: none has a positive weight.": {"criteria": [{"text": "No.", "weight": -1}]},
+    "checks[0].type: Invalid enum value 'like'.": {"checks": [{"type": "like", "value": "x"}]},
+    "checks[1]: value must be a number.": {
+        "checks": [{"type": "exact", "value": "x"}, {"type": "number", "value": "x"}]
+    },
+    "checks[0]: value is no regular expression": {"checks": [{"type": "regex", "value": "("}]},
+    "checks[0]: value is no JSON Schema": {
+        "checks": [{"type": "json_schema", "value": {"type": "text"}}]
+    },
+    "dimensions: 'Format' is a dimension of every item": {"dimensions": "tone, Format"},
+    "dimensions: tone: the range 5 to 1 is empty.": {"dimensions": "tone:5-1"},
+    "golden_anwser: unknown; did you mean golden_answer?": {"golden_anwser": "x"},
+}
+
+
+def test_every_mistake_is_told_by_line_and_field_before_the_first_call(tmp_path):
+    rows = [row(f"r{n}", **fields) for n, fields in enumerate(MISTAKES.values())]
+    path = data_set(tmp_path / "wrong.jsonl", *rows, row("r0"))
+    with pytest.raises(UsageError) as caught:
+        read_rows(Settings(model="m", dataset=path, columns=(("image", "no"), ("picture", "x"))))
+    problems = caught.value.problems
+
+    for number, mistake in enumerate(MISTAKES, start=1):
+        assert any(f"line {number}, {mistake}" in problem for problem in problems), mistake
+    assert any("2 rows have the id 'r0'" in problem for problem in problems)
+    assert sum("column" in problem for problem in problems) == 2
+    _, requests = served("--dataset", path, exit_code=2)
+    assert requests == []
+
+
+# --- checks ---
+
+CHECKS = [
+    (Check(type="exact", value="Paris"), " paris\n", True),
+    (Check(type="exact", value="Paris"), "Paris, France", False),
+    (Check(type="contains", value="Paris"), "It is PARIS.", True),
+    (Check(type="not_contains", value="Lyon"), "It is Paris.", True),
+    (Check(type="number", value=1250), "At first 3, in the end 1,250.00 euros", True),
+    (Check(type="number", value=1250), "1,250, that is 3 more", False),
+    (Check(type="number", value=3.14, tolerance=0.01), "3.1415", True),
+    (Check(type="number", value=-2), "It is -2", True),
+    (Check(type="number", value=5), "five", False),
+    (Check(type="regex", value=r"^\d{4}-\d\d$"), "2024-06", True),
+    (Check(type="regex", value=r"(a+)+$"), "a" * 60 + "b", False),
+    (Check(type="json_schema", value={"required": ["a"]}), '```json\n{"a": 1}\n```', True),
+    (Check(type="json_schema", value={"required": ["a"]}), '{"b": 1}', False),
+    (Check(type="json_schema", value={"$ref": "http://127.0.0.1:1/x"}), "{}", False),
+    (Check(type="json_schema", value={}), "no JSON", False),
+]
+
+
+@pytest.mark.parametrize(("check", "reply", "is_met"), CHECKS)
+def test_a_check_decides_by_the_reply_alone(check, reply, is_met):
+    result = apply(check, reply)
+
+    assert result.is_met is is_met
+    assert (result.why is None) is is_met
+
+
+# --- what passes ---
+
+
+def test_a_dimension_criteria_and_checks_each_can_fail_an_item(tmp_path):
+    own = [{"name": "warmth", "low": 0, "high": 10}]
+    rows = [
+        row("plain"),
+        row("check", checks=[{"type": "contains", "value": "Lyon"}]),
+        row("dimension", dimensions=own),
+        row("criteria", criteria=[{"text": "It names Paris."}, {"text": "It errs.", "weight": -1}]),
+    ]
+    path = data_set(tmp_path / "items.jsonl", *rows)
+    document = played("--dataset", path)
+    harsh = played("--dataset", path, *jurors("emulator.judge-bias--30-v1:0"))
+    failed_by = {turn["item_id"]: turn["failed_by"] for turn in document["turns"]}
+
+    assert failed_by == {"plain": [], "check": ["contains"], "dimension": [], "criteria": []}
+    assert harsh["metrics"]["success_rate"] == 0
+    assert harsh["metrics"]["correctness"] == 2
+    assert "warmth" not in harsh["failed_by"]  # 7 of 10 is over the same share
+
+
+def test_a_threshold_is_the_same_share_of_any_range(tmp_path):
+    rows = [row("own", dimensions="warmth:0-10")]
+    path = data_set(tmp_path / "items.jsonl", *rows)
+    biased = jurors("emulator.judge-bias--20-v1:0")  # 3 of 5, and 8 of 10
+
+    assert played("--dataset", path, *biased)["metrics"]["success_rate"] == 1
+    stricter = played("--dataset", path, *biased, "--pass-threshold", "4")
+    assert stricter["metrics"]["success_rate"] == 0
+    assert "warmth" not in stricter["turns"][0]["failed_by"]
+
+
+def test_the_mean_and_the_majority_of_jurors_may_differ(tmp_path):
+    path = data_set(tmp_path / "items.jsonl", row())
+    # 1, 3 and 3 of 5: the mean is under 3, two of three are not.
+    jury = jurors(
+        "emulator.judge-bias--40-v1:0",
+        "emulator.judge-bias--20-v1:0",
+        "emulator.judge-bias--21-v1:0",
+    )
+
+    assert results(played("--dataset", path, *jury)) == {"capital": "failed"}
+    most = played("--dataset", path, *jury, "--pass-rule", "majority")
+    assert results(most) == {"capital": "passed"}
+    assert most["thresholds"]["pass_rule"] == "majority"
+
+
+def test_a_refusing_juror_costs_its_vote_and_a_lone_one_processes_nothing():
+    both = played(*jurors(JUDGE, "emulator.judge-bias-5-v1:0", "emulator.judge-refuses-v1:0"))
+    alone = played(*jurors("emulator.judge-refuses-v1:0"), exit_code=5)
+
+    assert both["metrics"]["success_rate"] == 1
+    assert {*results(alone).values()} == {"unprocessed"}
+    assert alone["metrics"]["success_rate"] is None
+    assert alone["metrics"]["success_rate_of_all"] == 0
+    assert {entry["reason"] for entry in alone["unprocessed"]} == {"unreadable_verdict"}
+
+
+def test_a_filter_s_refusal_fails_the_item_and_no_judge_is_asked():
+    document, requests = served(faults=["filtered:role=tutor:count=6"])
+
+    assert sorted(results(document).values()) == ["passed"] * 18 + ["refused"] * 6
+    assert document["metrics"]["success_rate"] == 0.75
+    assert sum(request.role == "judge" for request in requests) == 18
+
+
+def test_models_and_judges_are_shown_the_image():
+    _, requests = served("--num-items", "22")
+    bodies = [json.loads(request.body) for request in requests]
+    shown = [
+        (request.role, block["image"]["format"])
+        for request, body in zip(requests, bodies, strict=True)
+        for message in body["messages"]
+        for block in message["content"]
+        if "image" in block
+    ]
+
+    assert sorted(shown) == [("judge", "png")] * 2 + [("tutor", "png")] * 2
+
+
+def test_an_image_that_may_not_be_read_and_a_judge_that_cannot_see_are_named(tmp_path):
+    rows = [row("outside", image=str(DATA / "bars.png")), row("web", image="http://10.0.0.1/x.png")]
+    path = data_set(tmp_path / "items.jsonl", *rows)
+    blind = "mistral.mistral-large-2407-v1:0"
+    outcome = golden("--dataset", path, *jurors(blind))
+
+    assert outcome.exit_code == 2
+    assert "The image of item outside: " in outcome.stderr
+    assert "--image-folder" in outcome.stderr
+    assert "10.0.0.1 is not allowed: allow it by --image-host" in outcome.stderr
+    assert f"--judge-model {blind} takes no images, and 2 of --dataset" in outcome.stderr
+
+    folder = data_set(tmp_path / "allowed.jsonl", rows[0])
+    assert played("--dataset", folder, "--image-folder", str(DATA))["metrics"]["success_rate"] == 1
+
+
+@pytest.mark.parametrize("role", ["tutor", "judge"])
+def test_what_is_lost_to_infrastructure_is_unprocessed_and_asked_again(tmp_path, role):
+    words = ("--output-dir", str(tmp_path), "--max-attempts", "1")
+    lost, _ = served(*words, faults=[f"unavailable:role={role}:count=3"], exit_code=4)
+
+    assert lost["success"]["value"] == 1
+    assert lost["success_of_all"]["value"] == round(21 / 24, 6)
+    assert len(lost["unprocessed"]) == 3
+
+    again, requests = served(*words, "--resume")
+    assert fitting(again)["success_of_all"]["value"] == 1
+    assert sum(request.role == role for request in requests) == 3
+
+
+# --- how items are asked ---
+
+
+def test_items_are_asked_again_at_temperatures_around_their_own(tmp_path):
+    words = ("--benchmark", "golden", "--models", model("right"), "--temperatures", "25%", "50%")
+    outcome = run("sweep", "--offline", *words, "--seed", "1", "--output-dir", str(tmp_path))
+    assert outcome.exit_code == 0, outcome
+    shifts = {cell["axes"]["temperature_shift"] for cell in outcome.document["runs"]}
+    assert shifts == {-0.5, -0.25, 0, 0.25, 0.5}
+
+    document = played("--temperature-shift", "0.25", "--num-items", "2", "--invocations", "2")
+    assert [(turn["round"], turn["temperature"]) for turn in document["turns"]] == [
+        *[(0, 0.25)] * 2,
+        *[(1, 0.25)] * 2,
+    ]
+
+
+def test_repeats_of_an_item_wait_for_each_other(tmp_path):
+    path = data_set(tmp_path / "items.jsonl", row())
+    words = ("--dataset", path, "--invocations", "3", "--wait-between", "0.2")
+    document = played(*words, "--latency-only", "--output-dir", str(tmp_path / "out"))
+    files = sorted((tmp_path / "out").glob("raw/runs/*/turn_*.json"))
+    starts = [
+        datetime.fromisoformat(attempt["started_at"])
+        for file in files
+        for attempt in json.loads(file.read_text())["attempts"]
+    ]
+
+    assert document["n_turns"] == 3
+    assert document["timestamps"]["duration_seconds"] >= 0.4
+    assert sorted(starts) == starts
+
+
+def test_latency_only_calls_no_judge_and_has_times():
+    document = played("--latency-only")
+
+    assert document["judge"] is None
+    assert document["metrics"]["success_rate"] is None
+    assert document["usage"]["judge"]["calls"] == 0
+    assert {*results(document).values()} == {"unjudged"}
+    names = ("latency_ms", "ttft_ms", "first_text_ms", "output_tokens_per_s")
+    assert all(task[name] for task in document["tasks"] for name in names)
+
+    (thinking,) = played("--latency-only", "--num-items", "1", "--enable-thinking")["tasks"]
+    assert thinking["ttft_ms"] < thinking["first_text_ms"]
+
+
+def test_optimised_prompts_are_compared_with_the_original_ones():
+    """The emulator's half right models are right where a prompt was optimised."""
+    words = ("--prompt-optimization", "evaluate_both", "--num-items", "6", "--invocations", "2")
+    document = played(*words, kind="half-right")
+    found = document["optimization"]
+
+    assert (found["optimized"], found["pairs"], found["better"], found["worse"]) == (6, 6, 6, 0)
+    assert found["difference"] == 1
+    assert document["usage"]["optimizer"]["calls"] == 6
+    assert document["cost"]["optimizer"]["total_usd"] > 0
+    both = {turn["variant"]: turn for turn in document["turns"][:2]}
+    assert both["original"]["prompt"] == shipped()[0]["prompt"]
+    assert f"Task:\n{both['original']['prompt']}\n" in both["optimized"]["prompt"]
+
+
+def test_a_model_whose_prompts_cannot_be_optimised_gets_them_as_they_are():
+    document = played("--prompt-optimization", "optimize_only", "--num-items", "2", kind="refuses")
+    (refusal,) = document["optimization"]["refused"]
+
+    assert "not supported for prompt optimization" in refusal
+    assert [turn["not_optimized"] for turn in document["turns"]] == [refusal] * 2
+    assert document["usage"]["model"]["calls"] == 2
+
+
+def test_a_judge_is_calibrated_by_labels_of_items_with_their_golden_answers(tmp_path):
+    document = played("--output-dir", str(tmp_path), kind="half-right")
+    high = dict.fromkeys(("relevance", "format", "coherence"), 5)
+    truth = {**high, "correctness": 4, "completeness": 2, "following_instructions": 4}
+    labels = [
+        {"labeller": "me", "run_id": document["run_id"], "turn": n, "scores": truth}
+        for n in range(24)
+    ]
+    path = data_set(tmp_path / "labels.jsonl", *labels)
+    words = ("--labels", path, "--runs", str(tmp_path), "--judge-model", JUDGE)
+    outcome = run("calibrate", "--offline", *words, "--output-dir", str(tmp_path / "judge"))
+    assert outcome.exit_code == 0, outcome.stderr
+    agreement = outcome.document["dimensions"]
+
+    assert outcome.document["judge"]["rubric"] == "golden"
+    assert agreement["completeness"]["n_clusters"] == 24
+    assert agreement["completeness"]["mean_absolute_error"]["value"] == 0
+    again = played("--calibration", str(tmp_path / "judge"), "--num-items", "2")
+    assert again["judge"]["calibration"]["status"] == "calibrated"
+
+
+def test_the_shipped_items_are_what_the_page_says():
+    rows = shipped()
+    assert len(rows) == 24
+    assert len({one["task_type"] for one in rows}) == 6
+    assert sum("image" in one for one in rows) == 2
+
+
+@pytest.mark.torture
+def test_a_run_killed_at_item_500_of_1000_repeats_only_calls_under_way(tmp_path):
+    rows = [{**row(f"r{n}"), "prompt": shipped()[n % 24]["prompt"]} for n in range(1000)]
+    path, folder = data_set(tmp_path / "items.jsonl", *rows), str(tmp_path / "out")
+    words = ("--benchmark", "golden", "--model", model("right"), "--judge-model", JUDGE)
+    words = (*words, "--dataset", path, "--seed", "1", "--output-dir", folder, "-q")
+    with Emulator(EmulatorSettings(latency_ms=20)) as emulator:
+        env = account(emulator.url, model("right"))
+        process = begin(*words, env=env)
+        wait_until(lambda: count(emulator, "tutor") >= 500)
+        process.kill()
+        process.communicate()
+        outcome = run(*words, "--resume", env=env)
+        assert outcome.exit_code == 0, outcome.stderr
+        n_asked, n_judged = count(emulator, "tutor"), count(emulator, "judge")
+    document = fitting(json.loads(outcome.stdout))
+
+    assert document["success_of_all"]["n"] == 1000
+    assert document["unprocessed"] == []
+    assert 1000 <= n_asked <= 1016  # --max-concurrency
+    assert 1000 <= n_judged <= 1016
+
+
+def count(emulator, role):
+    return sum(request.role == role for request in emulator.requests)
