@@ -460,6 +460,28 @@ def test_what_is_lost_to_infrastructure_is_unprocessed_and_asked_again(tmp_path,
     assert sum(request.role == role for request in requests) == 3
 
 
+# --- the report ---
+
+
+def test_the_report_recommends_a_model_by_task_and_names_what_failed(tmp_path):
+    kinds = ("right", "half-right", "refuses")
+    words = ("--benchmark", "golden", "--models", *map(model, kinds), "--seed", "1")
+    folder, page = str(tmp_path / "runs"), tmp_path / "report.md"
+    swept = run("sweep", "--offline", *words, "--output-dir", folder)
+    assert swept.exit_code == 0, swept.stderr
+    outcome = run("report", folder, "--markdown", str(page))
+    text = page.read_text()
+
+    assert outcome.document["winner"] == model("right")
+    names = ["recommendations", "tasks", "task-map", "task-failures"]
+    assert [name for name in outcome.document["sections"] if name in names] == names
+    best = text.partition("## Which model for which task")[2].partition("\n## ")[0]
+    assert best.count(f"| {model('right')} | 100 % (28 % to 100 %) |") == 6
+    failed = text.partition("## What items failed by")[2].partition("\n## ")[0]
+    assert "| completeness | 0 | 24 (100 %) | 0 |" in failed
+    assert "| refused | 0 | 0 | 24 (100 %) |" in failed
+
+
 # --- how items are asked ---
 
 

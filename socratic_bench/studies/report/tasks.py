@@ -15,6 +15,7 @@ from socratic_bench.studies.report.parts import (
     between,
     count_text,
     figure,
+    folded,
     listed,
     number,
     percent,
@@ -131,56 +132,51 @@ def _figures(
     turns = [turn for _, turn in pairs]
     return TaskFigures(
         success=study.estimate_clusters(passes, SHARE),
-        latency_s=_mean_s(turns, lambda turn: turn.latency_ms),
-        ttft_s=_mean_s(turns, lambda turn: turn.ttft_ms),
+        latency_s=_mean(turns, lambda turn: turn.latency_ms, 1000),
+        ttft_s=_mean(turns, lambda turn: turn.ttft_ms, 1000),
         tokens_per_s=_mean(turns, lambda turn: turn.output_tokens_per_s),
         cost_usd=sum(cost * n for cost, n in priced) / n_priced if is_priced else None,
         n=len(pairs),
     )
 
 
-def _mean(turns: Sequence[TurnRow], read: Callable[[TurnRow], float | None]) -> float | None:
+def _mean(
+    turns: Sequence[TurnRow], read: Callable[[TurnRow], float | None], per: float = 1
+) -> float | None:
     values = [value for turn in turns if (value := read(turn))]
-    return sum(values) / len(values) if values else None
+    return sum(values) / len(values) / per if values else None
 
 
-def _mean_s(turns: Sequence[TurnRow], read: Callable[[TurnRow], float | None]) -> float | None:
-    mean = _mean(turns, read)
-    return None if mean is None else mean / 1000
+# By what is best: the value that is compared, and the figure that is shown. No rate of 0 is best.
+_CHOICES: Sequence[tuple[Callable[[TaskFigures], float | None], Callable[[TaskFigures], str]]] = (
+    (
+        lambda cell: (cell.success.mean or None) if cell.success else None,
+        lambda cell: share_text(cell.success),
+    ),
+    (
+        lambda cell: -cell.latency_s if cell.latency_s else None,
+        lambda cell: f"{number(cell.latency_s)} s",
+    ),
+    (lambda cell: cell.passes or None, lambda cell: number(cell.passes, 0)),
+)
+_CHOSEN = ("Best", "Success", "Fastest", "Last byte", "Best value", "Passes a dollar")
+_BEST = (
+    "Best is the highest success rate, fastest the shortest mean time to the last byte, and best "
+    "value the most passes for a dollar. A model of the same figure stands beside it. Intervals in "
+    "the table by task tell which differences are more than chance."
+)
 
 
 def _recommendations(grid: Grid) -> Section:
     rows = [
-        [
-            task,
-            *_best(
-                by_model, lambda cell: cell.success.mean if cell.success else None, _success_text
-            ),
-            *_best(
-                by_model, lambda cell: -cell.latency_s if cell.latency_s else None, _latency_text
-            ),
-            *_best(by_model, lambda cell: cell.passes, _value_text),
-        ]
+        [task, *(text for choice in _CHOICES for text in _best(by_model, *choice))]
         for task, by_model in grid.items()
-    ]
-    titles = [
-        TASK,
-        *(words("Best"), words("Success")),
-        *(words("Fastest"), words("Last byte")),
-        *(words("Best value"), words("Passes a dollar")),
     ]
     return Section(
         name="recommendations",
         title="Which model for which task",
-        paragraphs=[
-            (
-                "Best is the highest success rate, fastest the shortest mean time to the last "
-                "byte, and best value the most passes for a dollar. A model of the same figure "
-                "stands beside it. Intervals in the table by task tell which differences are more "
-                "than chance."
-            )
-        ],
-        figures=[figure("By task", titles, rows)],
+        paragraphs=[_BEST],
+        figures=[figure("By task", [TASK, *map(words, _CHOSEN)], rows)],
     )
 
 
@@ -191,35 +187,8 @@ def _best(
 ) -> list[str]:
     """The models with the highest value, and their figure."""
     values = {model: value for model, cell in by_model.items() if (value := read(cell)) is not None}
-    if not values:
-        return [UNKNOWN, UNKNOWN]
-    best = max(values.values())
-    models = [model for model, value in values.items() if value == best]
-    return [listed(models), text(by_model[models[0]])]
-
-
-def _success_text(cell: TaskFigures) -> str:
-    return share_text(cell.success)
-
-
-def _latency_text(cell: TaskFigures) -> str:
-    return f"{number(cell.latency_s)} s"
-
-
-def _value_text(cell: TaskFigures) -> str:
-    return number(cell.passes, 0)
-
-
-def _cells(cell: TaskFigures) -> list[str]:
-    return [
-        share_text(cell.success),
-        f"{cell.n:,}",
-        number(cell.latency_s),
-        number(cell.ttft_s),
-        number(cell.tokens_per_s, 0),
-        usd(cell.cost_usd),
-        number(cell.passes, 0),
-    ]
+    models = [model for model, value in values.items() if value == max(values.values())]
+    return [listed(models), text(by_model[models[0]])] if models else [UNKNOWN, UNKNOWN]
 
 
 _TITLES = (
@@ -228,24 +197,22 @@ _TITLES = (
 )
 
 
+def _cells(cell: TaskFigures) -> list[str]:
+    times = (number(cell.latency_s), number(cell.ttft_s), number(cell.tokens_per_s, 0))
+    return [
+        *(share_text(cell.success), f"{cell.n:,}", *times),
+        *(usd(cell.cost_usd), number(cell.passes, 0)),
+    ]
+
+
 def _table(grid: Grid) -> Section:
     rows = [
         [task, model, *_cells(cell)]
         for task, by_model in grid.items()
         for model, cell in by_model.items()
     ]
-    return Section(
-        name="tasks",
-        title="By task",
-        figures=[
-            figure(
-                "Means; success with 95 % intervals, clustered by item",
-                [TASK, MODEL, *_TITLES],
-                rows,
-            )
-        ],
-        is_folded=True,
-    )
+    caption = "Means; success with 95 % intervals, clustered by item"
+    return folded("tasks", "By task", figure(caption, [TASK, MODEL, *_TITLES], rows))
 
 
 def _heat_map(study: Study, grid: Grid) -> Section:
@@ -281,20 +248,15 @@ def _failures(study: Study, view: TaskView) -> Section:
         [spaced(name), *(_count_cell(counts[name][model], totals[model]) for model in study.ranked)]
         for name in names
     ]
-    return Section(
-        name="task-failures",
-        title="What items failed by",
-        paragraphs=[
-            "An item may fail by several. What is unprocessed was lost to infrastructure or to a "
-            "judge: it is in no rate."
-            if rows
-            else "No item failed."
-        ],
-        figures=[figure("Items by dimension and check", [words("Failed by"), *study.ranked], rows)]
-        if rows
-        else [],
-        is_folded=not rows,
+    name, title = "task-failures", "What items failed by"
+    if not rows:
+        return folded(name, title, note="No item failed.")
+    note = (
+        "An item may fail by several. What is unprocessed was lost to infrastructure or to a "
+        "judge: it is in no rate."
     )
+    by_model = figure("Items by dimension and check", [words("Failed by"), *study.ranked], rows)
+    return Section(name=name, title=title, paragraphs=[note], figures=[by_model])
 
 
 def _count_cell(n: int, of: int) -> str:
