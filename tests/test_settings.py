@@ -334,6 +334,7 @@ class TestAxes:
             "prompt": "prompts",
             "region": "regions",
             "temperature": "temperatures",
+            "temperature_shift": "temperature-shifts",
             "service_tier": "service-tier",
             "scenario": "scenarios",
             "pressure": "pressure",
