@@ -210,7 +210,7 @@ def prepare(
     if mistakes.sentences or benchmark is None or episode is None:
         raise mistakes.error("See socratic-runner --help.")
     if config.offline:
-        golden.tell(episode.opening.emulator_rows)
+        golden.learn(episode.opening.emulator_rows)
     return Plan(config, benchmark, episode, prices, held_judges, seed_given)
 
 

@@ -161,8 +161,8 @@ class GoldenBenchmark(Benchmark):
 
     def headline(self, metrics: Metrics) -> Sequence[str]:
         rates = {name: metrics.get(name) for name in ("success_rate", "success_rate_of_all")}
-        known = [f"{name} {rate:.3g}" for name, rate in rates.items() if isinstance(rate, float)]
-        return known or ["nothing was judged"]
+        texts = [f"{name} {rate:.3g}" for name, rate in rates.items() if isinstance(rate, float)]
+        return texts or ["nothing was judged"]
 
 
 class GoldenEpisode(Episode, frozen=True, kw_only=True):

@@ -330,8 +330,8 @@ def _tasks(result: RunResult, turns: Sequence[GoldenTurn]) -> Iterator[TaskEntry
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return round(fmean(known), FIGURE_PLACES) if known else None
+    measured = [value for value in values if value is not None]
+    return round(fmean(measured), FIGURE_PLACES) if measured else None
 
 
 def _unprocessed(items: Sequence[Item], turns: Sequence[GoldenTurn]) -> Iterator[Unprocessed]:

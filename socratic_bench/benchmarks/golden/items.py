@@ -143,17 +143,17 @@ def given_response(row: Row, model: str) -> str | None:
 
 
 def request_of(item: Item, prompt: str, system: str | None) -> Request:
-    shown = (item.image,) if item.image else ()
-    message = Message("user", (*shown, Text(clean(prompt))))
+    images = (item.image,) if item.image else ()
+    message = Message("user", (*images, Text(clean(prompt))))
     return Request(messages=(message,), system=system, config=item.config)
 
 
 def temperature_of(settings: Settings, row: Row) -> float | None:
-    """The run's temperature or else the row's own, shifted, and within 0 to 1. A model that thinks
-    gets no item's own, since many take none then.
+    """The run's temperature or else the row's, shifted, and within 0 to 1. A model that thinks
+    gets none of a row, since many take none then.
     """
-    own = row.temperature if settings.thinking_budget_tokens is None else None
-    base = own if settings.temperature is None else settings.temperature
+    item_temperature = row.temperature if settings.thinking_budget_tokens is None else None
+    base = item_temperature if settings.temperature is None else settings.temperature
     if base is None:
         return None
     shifted = base * (1 + settings.temperature_shift)

@@ -92,15 +92,15 @@ class OptimizationEntry(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, turns: Sequence[GoldenTurn]) -> Self | None:
         """`None` where no prompt was to be optimised."""
-        asked = {t.item.row.id: t.optimised for t in turns if t.item.variant == "optimized"}
-        if not asked:
+        results = {t.item.row.id: t.optimised for t in turns if t.item.variant == "optimized"}
+        if not results:
             return None
         differences = [*_differences(turns)]
         mean = clustered([[value] for value in differences]) if differences else None
         interval = t_interval(mean) if mean else None
         return cls(
-            optimized=sum(result.prompt is not None for result in asked.values() if result),
-            refused=dict(Counter(r.refusal for r in asked.values() if r and r.refusal)),
+            optimized=sum(result.prompt is not None for result in results.values() if result),
+            refused=dict(Counter(r.refusal for r in results.values() if r and r.refusal)),
             pairs=len(differences),
             better=sum(value > 0 for value in differences),
             worse=sum(value < 0 for value in differences),

@@ -152,23 +152,23 @@ def read_images(settings: Settings, rows: Sequence[Row]) -> dict[str, Image]:
     """The images of rows, by id. Raises `UsageError` with what is wrong with each, and for models
     that take none.
     """
-    shown = [row for row in rows if row.image]
+    illustrated = [row for row in rows if row.image]
     folder = SHIPPED_FILE.parent if settings.dataset == SHIPPED else Path(settings.dataset).parent
-    own = () if settings.dataset.startswith(HUB) else (str(folder),)
-    places = ImagePlaces((*own, *settings.image_folders), settings.image_hosts)
+    folders = () if settings.dataset.startswith(HUB) else (str(folder),)
+    places = ImagePlaces((*folders, *settings.image_folders), settings.image_hosts)
     problems: list[Problem] = []
     images: dict[str, Image] = {}
-    for row in shown:
+    for row in illustrated:
         try:
             images[row.id] = read_image(row.image or "", places)
         except ImageError as error:
             problems.append(Problem.of(f"The image of item {{id}}: {error}.", id=row.id))
-    if shown and not takes_images(settings.model):
+    if illustrated and not takes_images(settings.model):
         problems.append(Problem.of("{model} {id} takes no images.", id=settings.model))
     jurors = () if settings.latency_only else settings.jurors
-    for juror in (juror for juror in jurors if shown and not takes_images(juror)):
+    for juror in (juror for juror in jurors if illustrated and not takes_images(juror)):
         text = "{judge_model} {id} takes no images, and {items} of {dataset} have one."
-        problems.append(Problem.of(text, id=juror, items=len(shown)))
+        problems.append(Problem.of(text, id=juror, items=len(illustrated)))
     if problems:
         raise UsageError(problems)
     return images
@@ -185,18 +185,23 @@ def own_dimensions(words: str) -> Iterator[OwnDimension]:
             yield OwnDimension(name=word)
 
 
-def to_dimension(own: OwnDimension) -> Dimension:
+def to_dimension(dimension: OwnDimension) -> Dimension:
     """As a judge is asked for it. Raises `ValueError` for a name or a range that cannot be used."""
     # Names of a tool's arguments take no other signs.
-    name = re.sub(r"[^a-z0-9]+", "_", own.name.casefold()).strip("_")[:60]
+    name = re.sub(r"[^a-z0-9]+", "_", dimension.name.casefold()).strip("_")[:60]
     if not name or name in _RESERVED:
-        raise ValueError(f"{own.name!r} cannot be the name of a dimension.")
+        raise ValueError(f"{dimension.name!r} cannot be the name of a dimension.")
     if name in DIMENSIONS:
-        raise ValueError(f"{own.name!r} is a dimension of every item: leave it out.")
-    if own.low >= own.high:
-        raise ValueError(f"{own.name}: the range {own.low} to {own.high} is empty.")
-    levels = {str(own.high): own.meaning or f"{own.name}: fully", str(own.low): "not at all"}
-    return Dimension(name=name, low=own.low, high=own.high, step=1, levels=levels)
+        raise ValueError(f"{dimension.name!r} is a dimension of every item: leave it out.")
+    if dimension.low >= dimension.high:
+        raise ValueError(
+            f"{dimension.name}: the range {dimension.low} to {dimension.high} is empty."
+        )
+    levels = {
+        str(dimension.high): dimension.meaning or f"{dimension.name}: fully",
+        str(dimension.low): "not at all",
+    }
+    return Dimension(name=name, low=dimension.low, high=dimension.high, step=1, levels=levels)
 
 
 class _RowReader:
@@ -228,7 +233,7 @@ class _RowReader:
         criteria = values.get("criteria", ())
         if criteria and not any(criterion.weight > 0 for criterion in criteria):
             self.mistakes.append("criteria: none has a positive weight.")
-        told = values.get("emulator_answer", {})
+        answers = values.get("emulator_answer", {})
         return Row(
             id=str(values.get("id", self._number)),
             prompt=values.get("prompt", ""),
@@ -243,7 +248,7 @@ class _RowReader:
             criteria=tuple(criteria),
             checks=tuple(self._checks(values.get("checks", ()))),
             responses=tuple(values.get("responses", ())),
-            emulator_answer={"": told} if isinstance(told, str) else told,
+            emulator_answer={"": answers} if isinstance(answers, str) else answers,
         )
 
     def _read(self, name: str, key: str, value: object, kind: Any) -> None:  # noqa: ANN401
@@ -262,9 +267,11 @@ class _RowReader:
     def _dimensions(self, given: str | Sequence[str | OwnDimension] | None) -> Iterator[Dimension]:
         words = own_dimensions(given) if isinstance(given, str) else given or ()
         names: set[str] = set()
-        for own in words:
+        for entry in words:
             try:
-                dimension = to_dimension(OwnDimension(name=own) if isinstance(own, str) else own)
+                dimension = to_dimension(
+                    OwnDimension(name=entry) if isinstance(entry, str) else entry
+                )
             except ValueError as error:
                 self.mistakes.append(f"dimensions: {error}")
                 continue
@@ -312,14 +319,14 @@ def _misspelt(row: Mapping[str, Any], columns: Mapping[str, str]) -> Iterator[st
 
 
 def _column_problems(settings: Settings, source: Source) -> Iterator[Problem]:
-    known = {name for row in source.rows if isinstance(row, dict) for name in row}
+    columns = {name for row in source.rows if isinstance(row, dict) for name in row}
     for field, column in settings.columns:
         if field not in _TYPES:
             text = "{columns} names no field: {field!r}. There is {fields}."
             yield Problem.of(text, field=field, fields=", ".join(_TYPES))
-        elif column.partition(".")[0] not in known and column not in known:
+        elif column.partition(".")[0] not in columns and column not in columns:
             text = "{columns}: {dataset} has no column {column!r}. There is {there}."
-            yield Problem.of(text, column=column, there=", ".join(map(str, sorted(known)[:20])))
+            yield Problem.of(text, column=column, there=", ".join(map(str, sorted(columns)[:20])))
 
 
 def _repeated_ids(place: str, rows: Sequence[Row]) -> Iterator[str]:

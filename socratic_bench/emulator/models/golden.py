@@ -1,5 +1,5 @@
 """Models and a judge for prompts with golden answers: they know the items that the package ships,
-and those that they are told.
+and those of a data set of the user's own.
 
 By a model's id its answers are right, half right, wrong, of another form, or refusals. The judge
 knows which of them an answer is; of any other it compares the words with those of the golden one.
@@ -49,12 +49,12 @@ class KnownItem(Struct, frozen=True):
     weights: Sequence[float]
 
 
-_told: dict[str, KnownItem] = {}
+_learned: dict[str, KnownItem] = {}
 
 
-def tell(rows: Iterable[Mapping[str, Any]]) -> None:
+def learn(rows: Iterable[Mapping[str, Any]]) -> None:
     """Let the models of this process know rows of a data set with `emulator_answer`."""
-    _told.update(map(_known, rows))
+    _learned.update(map(_read_row, rows))
 
 
 def golden_reply(dialogue: Dialogue) -> str | None:
@@ -145,17 +145,17 @@ def _kind_of(reply: str, item: KnownItem | None, golden: str | None) -> str:
 
 
 def _find(prompt: str) -> KnownItem | None:
-    return _told.get(prompt) or _shipped().get(prompt)
+    return _learned.get(prompt) or _shipped().get(prompt)
 
 
 @cache
 def _shipped() -> Mapping[str, KnownItem]:
-    return dict(map(_known, map(json.loads, _FILE.read_text("utf-8").splitlines())))
+    return dict(map(_read_row, map(json.loads, _FILE.read_text("utf-8").splitlines())))
 
 
-def _known(row: Mapping[str, Any]) -> tuple[str, KnownItem]:
-    told = row["emulator_answer"]
-    answers = {"": told} if isinstance(told, str) else told
+def _read_row(row: Mapping[str, Any]) -> tuple[str, KnownItem]:
+    answers = row["emulator_answer"]
+    answers = {"": answers} if isinstance(answers, str) else answers
     golden = row.get("golden_answer")
     answers = {**({"right": golden} if golden and "" not in answers else {}), **answers}
     weights = [criterion.get("weight", 1) for criterion in row.get("criteria") or ()]

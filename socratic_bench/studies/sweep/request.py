@@ -115,9 +115,9 @@ def _with_shifts(flags: Flags) -> Flags:
     shifts = [word for word in words if word.endswith("%")]
     if not shifts:
         return flags
-    rest = [word for word in words if word not in shifts]
-    others = {name: value for name, value in flags.items() if name != TEMPERATURES}
-    return {**others, **({TEMPERATURES: rest} if rest else {}), SHIFTS: [",".join(shifts)]}
+    plain = [word for word in words if word not in shifts]
+    flags = {name: value for name, value in flags.items() if name != TEMPERATURES}
+    return {**flags, **({TEMPERATURES: plain} if plain else {}), SHIFTS: [",".join(shifts)]}
 
 
 def names_any(problem: Words, settings: Collection[str]) -> bool:

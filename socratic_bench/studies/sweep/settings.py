@@ -42,8 +42,8 @@ class SweepSettings(Struct, frozen=True, kw_only=True):
         Setting(
             "sweep",
             "FILE",
-            "judges as 360-Eval has them, beside a PLAN of its models",
-            "judges as 360-Eval has them (.jsonl), beside its profiles of models as the plan",
+            "360-Eval's judges, beside its models as CONFIG",
+            "360-Eval's profiles of judges (.jsonl), beside those of models as the config file",
             is_file=True,
         ),
     ] = None
