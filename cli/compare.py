@@ -91,8 +91,7 @@ def build_parser() -> Parser:
         nargs="+",
         action="extend",
         help="exit 5 if METRIC is worse than the baseline's by more than VALUE, or unknown; "
-        "METRIC.low: by the worse limit of its confidence interval; turns_held.median: median "
-        "turns held",
+        "METRIC.low: by the worse limit of its confidence interval",
     )
     parser.add_argument(
         "--fail-under",
