@@ -32,6 +32,7 @@ from .sweep_run import flag_of, read_plan
 USAGE = "socratic-runner doctor [CONFIG.toml] [flags of a run or a sweep]"
 # Flags that say nothing of what is needed.
 FOREIGN = ("brief", "dry-run", "resume-from")
+UNUSED = ("resume", "fail-under", "turns", "temperature")
 OPENING = "Hello."
 DESCRIPTION = """\
 Preflight: checks what a run or a sweep with the same flags needs: credentials,
@@ -164,6 +165,7 @@ def say_table(document: DoctorDocument, *, quiet: bool) -> None:
 
 def _with_own_help(parser: Parser) -> Parser:
     parser.usage, parser.description = USAGE, DESCRIPTION
+    parser.common = tuple(name for name in parser.common or () if name not in (*FOREIGN, *UNUSED))
     parser.epilog = (parser.epilog or "").partition("exit codes")[0] + EXIT_CODES
     return parser
 

@@ -59,6 +59,7 @@ def main(words: Sequence[str]) -> int:
 def build_parser() -> Parser:
     parser = Parser(
         prog="socratic-runner init",
+        usage="%(prog)s [KIND] [FILE] [options]",
         description=DESCRIPTION,
         epilog="exit codes: 0 written, 2 usage, or the file exists\n",
     )

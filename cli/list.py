@@ -39,7 +39,12 @@ def main(words: Sequence[str]) -> int:
 
 
 def build_parser() -> Parser:
-    parser = Parser(prog="socratic-runner list", description=DESCRIPTION, epilog=EPILOG)
+    parser = Parser(
+        prog="socratic-runner list",
+        usage="%(prog)s [PLACE] [options]",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+    )
     text = "folder or s3://BUCKET/PREFIX (default: RUNNER_OUTPUT_DIR, else RUNNER_S3_BUCKET)"
     parser.add_argument("place", metavar="PLACE", nargs="?", help=text)
     add_switches(parser, "json")

@@ -7,6 +7,7 @@ from .arguments import Parser, parse
 from .run import play
 
 USAGE = "socratic-runner resume RUN_ID (--output-dir DIR | --s3-bucket NAME) [options]"
+FOREIGN = ("resume", "resume-from")
 DESCRIPTION = """\
 Continues an interrupted run. Settings that are not given are those of the run.
 
@@ -22,7 +23,7 @@ def main(words: Sequence[str]) -> int:
     if not isinstance(run_id, str):
         problems.append("Missing argument RUN_ID, such as run-01K9ZN5V2E3T4R5Y6U7J8K9M0N.")
         run_id = None
-    for flag in ("resume", "resume-from"):
+    for flag in FOREIGN:
         if flag in flags:
             problems.append(f"resume does not take --{flag}.")
     return play(flags, problems, run_id=run_id or "")
@@ -32,6 +33,7 @@ def build_parser() -> Parser:
     """The parser of `run`, with the run's id."""
     parser = run_flags.build_parser()
     parser.usage, parser.description = USAGE, DESCRIPTION
+    parser.common = tuple(name for name in run_flags.COMMON if name not in FOREIGN)
     parser.add_argument(
         "run_id", nargs="?", metavar="RUN_ID", help="id of the run (list: socratic-runner list)"
     )

@@ -34,7 +34,8 @@ def main(words: Sequence[str]) -> int:
 def build_parser() -> Parser:
     parser = Parser(
         prog="socratic-runner scenarios",
-        description="Lists the built-in scenarios. With --check, checks them and your own files."
+        usage="%(prog)s [FILE ...] [options]",
+        description="Lists the built-in scenarios. With --check, checks them and any FILE."
         "\n\nexample:\n  socratic-runner scenarios --check mine.toml",
         epilog="exit codes: 0 ok, 2 a scenario has problems",
     )

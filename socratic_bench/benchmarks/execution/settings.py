@@ -124,7 +124,10 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
     choice_runs: Annotated[
         int,
         _setting(
-            "N", "choices per problem, in balanced order (default {default})", low=1, high=1000
+            "N",
+            "choices per problem, each order equally often (default {default})",
+            low=1,
+            high=1000,
         ),
     ] = 2
     choice_reasoning: Reasoning = "medium"
@@ -144,7 +147,10 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
     ] = 123
     choice_skip_boolean: Annotated[bool, _boolean("no-choice-skip-boolean")] = True
     choice_control: Annotated[
-        bool, _setting(None, "leave out choices between equal programs", flag="no-choice-control")
+        bool,
+        _setting(
+            None, "leave out control choices between two equal programs", flag="no-choice-control"
+        ),
     ] = True
     compare_reasoning: Annotated[
         bool, _setting(None, "also predict at low, medium and high reasoning")

@@ -60,7 +60,7 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         float,
         _setting(
             "S",
-            "seconds between two askings of an item (default {default})",
+            "seconds between two repeats of an item (default {default})",
             flag="wait-between",
             low=0,
             high=86400,
@@ -79,15 +79,15 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
             high=1,
         ),
     ] = 0.0
-    task_type: Annotated[str | None, _setting("TEXT", "the task of items that name none")] = None
+    task_type: Annotated[str | None, _setting("TEXT", "task type of items that have none")] = None
     task_criteria: Annotated[
-        str | None, _setting("TEXT", "what judges heed for items that say nothing of it")
+        str | None, _setting("TEXT", "criteria for the judge, for items that have none")
     ] = None
     dimensions: Annotated[
         str | None,
         _setting(
             "LIST",
-            "dimensions of your own for items without any: NAME or NAME:LOW-HIGH, by commas",
+            "scoring dimensions for items that have none: NAME or NAME:LOW-HIGH, by commas",
         ),
     ] = None
     pass_threshold: Annotated[
@@ -113,7 +113,7 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         Setting(
             "golden",
             "DIR",
-            "a folder, beside the data set's own, that images may lie in; repeatable",
+            "another folder from which images may be read; repeatable",
             flag="image-folder",
         ),
     ] = ()
@@ -122,13 +122,15 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         Setting(
             "golden",
             "HOST",
-            "a host that images may be fetched from, or a private network of one; repeatable",
+            "a host, or a private network, from which images may be downloaded; repeatable",
             "a host that images may be fetched from; one at a private address needs that address, "
             "or its network, too",
             flag="image-host",
         ),
     ] = ()
-    latency_only: Annotated[bool, _setting(None, "call no judge: times and cost alone")] = False
+    latency_only: Annotated[
+        bool, _setting(None, "measure latency and cost alone; call no judge")
+    ] = False
     prompt_optimization: Annotated[
         Optimization,
         _setting(
