@@ -52,7 +52,7 @@ exit codes: 0 complete, 1 internal error, 2 usage, 3 credentials or access,
 4 service or storage unavailable, 5 a limit you set was missed, or too few
 turns were judged, 6 budget or deadline, 129 SIGHUP, 130 SIGINT, 143 SIGTERM
 """
-TOPIC_NOTES = {"execution": "code problems without dialogue"}
+TOPIC_NOTES = {"execution": "code"}
 # The flags of the short help, the most used ones first in each group.
 COMMON = (
     *("model", "scenario", "prompt", "turns", "temperature", "benchmark"),

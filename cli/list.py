@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from functools import partial
 
+from socratic_bench.benchmarks import RunConfig
 from socratic_bench.documents.report import ListDocument
+from socratic_bench.settings import table
 from socratic_bench.studies.listing import list_place
 
 from .arguments import Parser, parse_strictly
@@ -45,7 +47,9 @@ def build_parser() -> Parser:
         description=DESCRIPTION,
         epilog=EPILOG,
     )
-    text = "folder or s3://BUCKET/PREFIX (default: RUNNER_OUTPUT_DIR, else RUNNER_S3_BUCKET)"
+    settings = table(RunConfig)
+    folder, bucket = (settings[name].setting.variables[0] for name in ("output_dir", "s3_bucket"))
+    text = f"folder or s3://BUCKET/PREFIX (default: {folder}, else {bucket})"
     parser.add_argument("place", metavar="PLACE", nargs="?", help=text)
     add_switches(parser, "json")
     add_output(parser)

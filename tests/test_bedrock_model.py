@@ -133,6 +133,7 @@ class TestAnswer:
             finished_at=NOON + timedelta(seconds=1),
             streamed=True,
             ttft_ms=2000.0,  # each event is a look at the clock, and so a second
+            first_text_ms=2000.0,
         )
 
     def test_the_request_id_is_the_services(self, fake, bench):

@@ -389,6 +389,7 @@ def test_the_script_makes_the_tables_rows_from_its_source(tmp_path):
     assert sorted(found["models"]) == [
         "amazon.nova-lite-v1:0",
         "amazon.nova-pro-v1:0",
+        "amazon.optimize-prompt*",
         "anthropic.claude-3-5-sonnet-20241022-v1:0",
         "anthropic.claude-3-5-sonnet-20241022-v2:0",
         "anthropic.claude-instant-v1",

@@ -99,7 +99,7 @@ class GoldenEpisode(Episode, frozen=True, kw_only=True):
 @dataclass(frozen=True)
 class GoldenBenchmark(Benchmark):
     rubric: Rubric | None = None
-    name: str = "golden"
+    name: str = "quiz"
     parts: Parts = PARTS
     primary_metric: str = "accuracy"
     metrics: tuple[MetricInfo, ...] = (
@@ -139,7 +139,7 @@ def test_a_right_answer_goes_through_to_the_document_and_the_files(service, out)
     document = result.document
     raw, curated = f"raw/runs/{result.run_id}", f"curated/runs/{result.run_id}.json"
 
-    assert (result.status, result.exit_code, document["benchmark"]) == ("completed", 0, "golden")
+    assert (result.status, result.exit_code, document["benchmark"]) == ("completed", 0, "quiz")
     assert document["metrics"] == {"accuracy": 1.0, "by_length": {"short": 1.0}}
     assert (document["overall_score"], document["half_life"], document["judge"]) == (
         None,
@@ -299,7 +299,7 @@ def test_a_dry_run_goes_by_what_it_expects_of_replies():
 
     assert breaches("dry_run", document, PARTS) == []
     usage = document["usage"]["total"]
-    assert (document["benchmark"], document["n_turns"], usage["calls"]) == ("golden", 1, 1)
+    assert (document["benchmark"], document["n_turns"], usage["calls"]) == ("quiz", 1, 1)
     # "What is 2 + 2?" with its frame, and "Paris".
     assert (usage["input_tokens"], usage["output_tokens"]) == (7, 2)
     assert document["cost"] is None
@@ -316,7 +316,7 @@ def test_a_benchmark_declares_by_which_metric_runs_are_ordered(name):
 
 def test_an_unknown_benchmark_is_refused_by_name():
     with pytest.raises(UsageError) as refused:
-        load_benchmark("golden")
+        load_benchmark("quiz")
     assert refused.value.problems[0].startswith("No benchmark 'golden': there is ")
 
 
