@@ -91,7 +91,7 @@ def _topics(rows: Sequence[Row]) -> Mapping[str, Sequence[str]]:
         for owner in owners:
             topics.setdefault(owner, []).append(flag.rpartition("--")[2])
     text = next((row[4] for row in rows if row[1] == "--benchmark"), "")
-    benchmarks = text.partition(": ")[2].partition(" (")[0].split(", ")
+    benchmarks = text.partition(" (")[0].split(", ")
     return {name: topics.get(name, ()) for name in benchmarks if name}
 
 

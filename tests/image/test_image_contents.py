@@ -101,8 +101,8 @@ def test_labels():
     docker("image", "rm", tag)
     assert {name.removeprefix("org.opencontainers.image."): labels[name] for name in labels} == {
         "title": "socratic-runner",
-        "description": "Measures how well a language model on Amazon Bedrock keeps to the "
-        "Socratic method",
+        "description": "Measures how long a language model that should tutor by questions keeps "
+        "asking before it gives answers away",
         "version": "1.2.3",
         "revision": "abc123",
         "licenses": "MIT",
