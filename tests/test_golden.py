@@ -2,17 +2,19 @@
 
 import json
 import threading
+from base64 import b64encode
 from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from socratic_bench.benchmarks.golden.checks import Check, apply
+from socratic_bench.benchmarks.golden.optimising import Optimiser
 from socratic_bench.benchmarks.golden.rows import read_rows
 from socratic_bench.benchmarks.golden.settings import Settings
 from socratic_bench.emulator import Emulator
 from socratic_bench.emulator import Settings as EmulatorSettings
-from socratic_bench.errors import UsageError
+from socratic_bench.errors import ModelError, UsageError
 from socratic_bench.studies.sweep.profiles import read_profiles
 from tests.command import account, begin, run
 from tests.fakes import wait_until
@@ -193,6 +195,15 @@ def test_csv_is_read_by_the_columns_that_are_named(tmp_path):
     ]
     assert [turn["checks_met"] for turn in document["turns"]] == [0, None]
     assert {turn["task_type"] for turn in document["turns"]} == {"Support"}
+
+
+def test_a_picture_in_a_cell_may_be_longer_than_csv_s_own_limit(tmp_path):
+    picture = b64encode((DATA / "bars.png").read_bytes() + bytes(150_000)).decode()
+    path = tmp_path / "pictures.csv"
+    path.write_text(f"prompt,image\nWhat is shown?,{picture}\n")
+    document = played("--dataset", str(path), "--dry-run")
+
+    assert document["first_rows"][0]["has_image"]
 
 
 def test_a_dry_run_shows_columns_and_the_first_rows_and_calls_nothing(tmp_path):
@@ -453,6 +464,8 @@ def test_what_is_lost_to_infrastructure_is_unprocessed_and_asked_again(tmp_path,
 
     assert lost["success"]["value"] == 1
     assert lost["success_of_all"]["value"] == round(21 / 24, 6)
+    assert lost["success_rate_of_all"] == lost["success_of_all"]["value"]
+    assert lost["metrics"]["success_rate_of_all"] == lost["success_of_all"]["value"]
     assert len(lost["unprocessed"]) == 3
 
     again, requests = served(*words, "--resume")
@@ -499,6 +512,16 @@ def test_items_are_asked_again_at_temperatures_around_their_own(tmp_path):
     ]
 
 
+def test_the_runs_temperature_is_for_items_without_one(tmp_path):
+    path = data_set(tmp_path / "items.jsonl", row("own", temperature=0.2), row("none"))
+    document = played("--dataset", path, "--temperature", "0.8")
+    assert [turn["temperature"] for turn in document["turns"]] == [0.2, 0.8]
+
+    outcome = golden("--temperature", "0.8")
+    assert outcome.exit_code == 2
+    assert "--temperature is for items that have none" in outcome.stderr
+
+
 def test_repeats_of_an_item_wait_for_each_other(tmp_path):
     path = data_set(tmp_path / "items.jsonl", row())
     words = ("--dataset", path, "--invocations", "3", "--wait-between", "0.2")
@@ -513,6 +536,25 @@ def test_repeats_of_an_item_wait_for_each_other(tmp_path):
     assert document["n_turns"] == 3
     assert document["timestamps"]["duration_seconds"] >= 0.4
     assert sorted(starts) == starts
+
+
+def test_no_repeat_waits_for_one_whose_optimiser_failed(monkeypatch, tmp_path):
+    ask = Optimiser._ask
+    failures = [ModelError("It is down.", code="unavailable", end_reason="unavailable")]
+
+    def fail_once(self, context, item):
+        if failures:
+            raise failures.pop()
+        return ask(self, context, item)
+
+    monkeypatch.setattr(Optimiser, "_ask", fail_once)
+    path = data_set(tmp_path / "items.jsonl", row())
+    words = ("--dataset", path, "--invocations", "2", "--wait-between", "0.01", "--deadline", "20")
+    words = (*words, "--prompt-optimization", "optimize_only", "--max-concurrency", "1")
+    document = played(*words, "--latency-only", exit_code=4)
+
+    assert document["n_turns"] == 1
+    assert [entry["reason"] for entry in document["unprocessed"]] == ["missing"]
 
 
 def test_latency_only_calls_no_judge_and_has_times():
@@ -542,6 +584,30 @@ def test_optimised_prompts_are_compared_with_the_original_ones():
     both = {turn["variant"]: turn for turn in document["turns"][:2]}
     assert both["original"]["prompt"] == shipped()[0]["prompt"]
     assert f"Task:\n{both['original']['prompt']}\n" in both["optimized"]["prompt"]
+
+
+def test_original_and_optimised_prompts_stand_apart(tmp_path):
+    """Metrics are of the original ones, and so alike with and without optimised ones."""
+    folder, page = str(tmp_path / "runs"), tmp_path / "report.md"
+    words = ("--num-items", "4", "--prompt-optimization", "evaluate_both", "--output-dir", folder)
+    document = played(*words, kind="half-right")
+    plain = played("--num-items", "4", kind="half-right")
+    assert document["metrics"] == plain["metrics"]
+    assert document["success"] == plain["success"]
+    assert document["success_of_all"] == plain["success_of_all"]
+    assert document["failed_by"] == plain["failed_by"]
+
+    outcome = run("report", folder, "--markdown", str(page))
+    text = page.read_text()
+    names = [f"{model('half-right')}, variant {name}" for name in ("original", "optimized")]
+    rates = [f"{name} {rate}" for name, rate in zip(names, ("0.00", "1.00"), strict=True)]
+    assert outcome.exit_code == 0, outcome.stderr
+    assert f"{model('half-right')}: success rate 0.00" in text
+    assert f"Success rate of each way of asking: {'; '.join(rates)}." in text
+    assert f"| Question answering | {names[1]} | 100 % " in text
+    assert f"| Question answering | {names[0]} | 0 % " in text
+    assert f"| Task | {names[0]} | {names[1]} |" in text
+    assert f"| Failed by | {names[0]} | {names[1]} |" in text
 
 
 def test_a_model_whose_prompts_cannot_be_optimised_gets_them_as_they_are():

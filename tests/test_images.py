@@ -71,6 +71,8 @@ def test_base64_is_an_image_with_and_without_its_head():
     text = b64encode(PNG * 6).decode()
 
     assert read_image(text, ImagePlaces()).data == PNG * 6
+    wrapped = "\n".join(text[start : start + 75] for start in range(0, len(text), 75))
+    assert read_image(f"{wrapped}\n", ImagePlaces()).data == PNG * 6
     assert read_image(f"data:image/png;base64,{text}", ImagePlaces()).format == "png"
 
 

@@ -161,6 +161,7 @@ def _csv_rows(place: str, content: bytes) -> list[tuple[str, object]]:
         text = content.decode()
     except UnicodeDecodeError as error:
         raise UsageError([f"{place}: it is no UTF-8 text."]) from error
+    csv.field_size_limit(MAX_STORED_BYTES)  # an image in base64 is longer than its own limit
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     rows: list[tuple[str, object]] = []
     mistakes: list[str] = []

@@ -84,8 +84,9 @@ def _read_file(source: str, folders: Sequence[str]) -> bytes:
     except OSError:  # too long for a name
         path = None
     if path is None:
-        if len(source) % 4 == 0 and len(source) > os.pathconf("/", "PC_NAME_MAX"):
-            return _decode(source)
+        text = "".join(source.split())
+        if len(text) % 4 == 0 and len(text) > os.pathconf("/", "PC_NAME_MAX"):
+            return _decode(text)
         where = " or ".join(map(str, folders)) or "any allowed folder"
         raise ImageError(f"there is no file {source[:200]!r} in {where}")
     if not any(path.is_relative_to(root) for root in roots):

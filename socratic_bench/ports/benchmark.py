@@ -193,6 +193,12 @@ class Episode(Struct, metaclass=_AbstractStruct, frozen=True, kw_only=True):
         """The turns with what the judge's closing answer says of each."""
         return turns
 
+    def metrics_of_all(self, turns: Sequence[Turn]) -> Metrics:
+        """Metrics over all that was to be played, also what has no turn, in addition to those of
+        the benchmark.
+        """
+        return {}
+
     @abstractmethod
     def expected_reply(self, role: Role, length: Length) -> str:
         """A reply of an actor's model, or a judge's rationale, as the dry run assumes it."""

@@ -200,10 +200,12 @@ class TaskView(Struct, frozen=True, kw_only=True):
     """Items by task: keys of a turn, and of the document's list of costs by task.
 
     `results` are the values of `result` that count in a rate of passing, `others` those that are
-    counted apart; `faults` is the key of what an item failed by.
+    counted apart; `faults` is the key of what an item failed by, `variant` that of how it was
+    asked, where a run asks in several ways: its first one is what metrics are of.
     """
 
     task: str
+    variant: str
     item: str
     result: str
     passed: str

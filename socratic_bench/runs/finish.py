@@ -223,6 +223,7 @@ def _metrics(plan: Plan, turns: Sequence[Turn], closing: ClosingResult | None) -
     findings = verdict.findings if verdict else ()
     return {
         **plan.benchmark.summarise(plan.config, turns),
+        **plan.episode.metrics_of_all(turns),
         **plan.benchmark.closing_metrics(findings),
     }
 

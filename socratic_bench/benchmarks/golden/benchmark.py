@@ -11,8 +11,9 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks.golden.checks import apply
-from socratic_bench.benchmarks.golden.document import PARTS, GoldenSample
+from socratic_bench.benchmarks.golden.document import PARTS, GoldenSample, Rate
 from socratic_bench.benchmarks.golden.items import (
+    VARIANTS,
     GoldenTurn,
     Item,
     Repeats,
@@ -27,6 +28,7 @@ from socratic_bench.benchmarks.golden.metrics import (
     PROCESSED,
     Case,
     metrics_by_item,
+    passes_of_all,
     summarise,
 )
 from socratic_bench.benchmarks.golden.optimising import ROLE, Optimiser
@@ -70,6 +72,7 @@ VIEWS = Views(
     ),
     tasks=TaskView(
         task="task_type",
+        variant="variant",
         item="item_id",
         result="result",
         passed="passed",
@@ -137,6 +140,7 @@ class GoldenBenchmark(Benchmark):
             notices=_notices(settings, data.rows),
             emulator_rows=[to_builtins(row) for row in data.rows if row.emulator_answer],
             items=items,
+            mark=mark,
             data=data,
         )
         return GoldenEpisode(
@@ -152,8 +156,9 @@ class GoldenBenchmark(Benchmark):
         return base_rubric(name)
 
     def summarise(self, config: CoreConfig, turns: Sequence[Turn]) -> Metrics:
-        del config
-        return summarise([Case.of(GoldenTurn.of(turn)) for turn in turns])
+        variant, *_ = VARIANTS[part_of(config, Settings).prompt_optimization]
+        cases = [Case.of(GoldenTurn.of(turn)) for turn in turns]
+        return summarise([case for case in cases if case.variant == variant])
 
     def falls_short(self, config: CoreConfig, turn: Turn) -> bool:
         del config
@@ -185,14 +190,15 @@ class GoldenEpisode(Episode, frozen=True, kw_only=True):
         """The turn of one item; a given response is taken as it is."""
         item = self.items[index]
         prompt = item.row.prompt
-        optimised = optimiser.optimised(context, item) if item.variant == "optimized" else None
-        if optimised and optimised.prompt:
-            prompt = optimised.prompt
-        if item.response is not None:
-            reply = recorded_reply(item.response, "end_turn")
-        else:
-            request = request_of(item, prompt, self.system)
-            with repeats.asking(context, item) as replies:
+        # Whatever fails here, the next asking of the item must not wait for this one without end.
+        with repeats.asking(context, item) as replies:
+            optimised = optimiser.optimised(context, item) if item.variant == "optimized" else None
+            if optimised and optimised.prompt:
+                prompt = optimised.prompt
+            if item.response is not None:
+                reply = recorded_reply(item.response, "end_turn")
+            else:
+                request = request_of(item, prompt, self.system)
                 reply = context.tested.complete(request, CallKey(role="model", index=index))
                 replies.append(reply)
         is_first = optimiser.first.get(item.row.id) == index
@@ -225,6 +231,11 @@ class GoldenEpisode(Episode, frozen=True, kw_only=True):
         lines = (("prompt", row.prompt), *golden)
         images = (turn.item.image,) if turn.item.image else ()
         return JudgeInput(lines, turn.reply.message.text, images)
+
+    def metrics_of_all(self, turns: Sequence[Turn]) -> Metrics:
+        own_turns = [GoldenTurn.of(turn) for turn in turns]
+        rate = Rate.of(passes_of_all(self.items, self.mark, own_turns))
+        return {"success_rate_of_all": rate.value}
 
     def expected_reply(self, role: Role, length: Length) -> str:
         del role
@@ -262,7 +273,7 @@ def _images_sha256(images: Mapping[str, Image]) -> str:
 
 def _notices(settings: Settings, rows: Sequence[Row]) -> Sequence[str]:
     n_own = sum(row.temperature is not None for row in rows)
-    if settings.thinking_budget_tokens is None or settings.temperature is not None or not n_own:
+    if settings.thinking_budget_tokens is None or not n_own:
         return ()
     return (f"The temperatures of {plural(n_own, 'item')} are not sent, since the model thinks.",)
 
@@ -275,6 +286,12 @@ def _item_problems(settings: Settings, rows: Sequence[Row]) -> Iterator[Words]:
             "{temperature_shift} shifts temperatures, and {items} of {dataset} have none: give "
             "{temperature}.",
             items=plural(len(bare), "item"),
+        )
+    is_unused = all(row.temperature is not None for row in rows)
+    if settings.temperature is not None and settings.thinking_budget_tokens is None and is_unused:
+        yield Problem.of(
+            "{temperature} is for items that have none, and all of {dataset} have one: leave it "
+            "out, or change theirs by {temperature_shift}."
         )
     # Where a data set has responses, each row needs one of the model under test.
     lacking = [row for row in rows if row.responses and given_response(row, settings.model) is None]

@@ -11,8 +11,8 @@ from msgspec import Struct, field
 
 from socratic_bench.benchmarks.golden.checks import CheckResult
 from socratic_bench.benchmarks.golden.items import GoldenTurn, Item, Variant
-from socratic_bench.benchmarks.golden.judging import Result
-from socratic_bench.benchmarks.golden.metrics import PROCESSED, checks_share
+from socratic_bench.benchmarks.golden.judging import PassMark, Result
+from socratic_bench.benchmarks.golden.metrics import PROCESSED, checks_share, passes_of_all
 from socratic_bench.benchmarks.golden.optimising import ROLE, OptimizationEntry
 from socratic_bench.benchmarks.golden.rows import DataSet
 from socratic_bench.benchmarks.golden.settings import PassRule, Settings
@@ -34,6 +34,7 @@ class GoldenSample(Sample, frozen=True, kw_only=True):
     """All calls of a run, and their data set."""
 
     items: tuple[Item, ...]
+    mark: PassMark
     data: DataSet
 
 
@@ -45,7 +46,7 @@ class HeadlinePart(Part, frozen=True, kw_only=True):
     """The metrics at the top level of the document and in its short form."""
 
     success_rate: Annotated[Passing, doc("passed, of the processed items")] = None
-    success_rate_of_all: Annotated[Passing, doc("passed, of all replies, judged or not")] = None
+    success_rate_of_all: Annotated[Passing, doc("passed, of all that were to be asked")] = None
 
     @classmethod
     def of(cls, source: Mapping[str, Any]) -> Self:
@@ -197,7 +198,8 @@ class RunPart(Part, frozen=True, kw_only=True):
         OptimizationEntry | None, doc("what optimising prompts has changed; null if none were")
     ] = None
     failed_by: Annotated[
-        dict[str, Count], doc("by dimension, criteria and kind of check: how many failed by it")
+        dict[str, Count],
+        doc("by dimension, criteria and kind of check: how many of `success` failed by it"),
     ] = field(default_factory=dict)
     unprocessed: Annotated[
         list[Unprocessed], doc("what resuming the run asks for again, or no judge could score")
@@ -208,13 +210,16 @@ class RunPart(Part, frozen=True, kw_only=True):
         sample = source.opening
         assert isinstance(sample, GoldenSample)  # noqa: S101 -- this benchmark has no others
         turns = [GoldenTurn.of(turn) for turn in source.turns]
-        processed = [turn for turn in turns if turn.result in PROCESSED]
+        # Where items are asked with both prompts, rates are those of the originals.
+        variant = sample.items[0].variant
+        processed = [t for t in turns if t.result in PROCESSED and t.item.variant == variant]
+        of_all = [*passes_of_all(sample.items, sample.mark, turns)]
         data = sample.data
         is_judged = any(turn.result != "unjudged" for turn in turns)
         return cls(
             dataset=DatasetEntry(place=data.place, sha256=data.sha256, rows=data.n_rows),
             success=Rate.of(map(_passing, processed)) if is_judged else None,
-            success_of_all=Rate.of(_passes_of_all(sample.items, turns)) if is_judged else None,
+            success_of_all=Rate.of(of_all) if of_all else None,
             tasks=[*_tasks(source, turns)],
             optimization=OptimizationEntry.of(turns),
             failed_by=dict(Counter(name for turn in processed for name in turn.faults)),
@@ -292,16 +297,6 @@ def _rounded(value: float | None) -> float | None:
 
 def _passing(turn: GoldenTurn) -> tuple[str, bool]:
     return turn.item.row.id, turn.result == "passed"
-
-
-def _passes_of_all(
-    items: Sequence[Item], turns: Sequence[GoldenTurn]
-) -> Iterator[tuple[str, bool]]:
-    """Of every item, also those without a reply."""
-    by_index = {turn.index: turn for turn in turns}
-    for index, item in enumerate(items):
-        turn = by_index.get(index)
-        yield _passing(turn) if turn else (item.row.id, False)
 
 
 def _tasks(result: RunResult, turns: Sequence[GoldenTurn]) -> Iterator[TaskEntry]:

@@ -21,6 +21,7 @@ from socratic_bench.turns import Turn
 from socratic_bench.types import Completion, Image, Message, Request, Text, clean
 
 Variant = Literal["original", "optimized"]
+# Metrics are of the first one, so that they say the same of a model in either mode.
 VARIANTS: Mapping[Optimization, Sequence[Variant]] = {
     "none": ("original",),
     "optimize_only": ("optimized",),
@@ -149,11 +150,11 @@ def request_of(item: Item, prompt: str, system: str | None) -> Request:
 
 
 def temperature_of(settings: Settings, row: Row) -> float | None:
-    """The run's temperature or else the row's, shifted, and within 0 to 1. A model that thinks
+    """The row's temperature or else the run's, shifted, and within 0 to 1. A model that thinks
     gets none of a row, since many take none then.
     """
     item_temperature = row.temperature if settings.thinking_budget_tokens is None else None
-    base = item_temperature if settings.temperature is None else settings.temperature
+    base = settings.temperature if item_temperature is None else item_temperature
     if base is None:
         return None
     shifted = base * (1 + settings.temperature_shift)

@@ -103,6 +103,10 @@ class PassMark(Struct, frozen=True, kw_only=True):
             is_good = not self.faults(row, verdict)
         return _passed(is_so=is_good and all_met(checks))
 
+    def decides(self, row: Row) -> bool:
+        """Whether an answer to this row can pass or fail."""
+        return self.is_judged or (self.is_checked and bool(row.checks))
+
     def faults(self, row: Row, verdict: Verdict) -> list[str]:
         """The dimensions under the threshold, and "criteria" if too few are met."""
         low = [

@@ -1,14 +1,14 @@
 """The metrics of a run, of its turns or of the turns in its document."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
 from msgspec import Struct
 
-from socratic_bench.benchmarks.golden.items import GoldenTurn
-from socratic_bench.benchmarks.golden.judging import Result
+from socratic_bench.benchmarks.golden.items import GoldenTurn, Item, Variant
+from socratic_bench.benchmarks.golden.judging import PassMark, Result
 from socratic_bench.benchmarks.golden.rows import DIMENSIONS, SCALE
 from socratic_bench.ports.benchmark import MetricInfo
 from socratic_bench.types import CUT_STOPS
@@ -50,6 +50,7 @@ class Case(Struct, frozen=True, kw_only=True):
     """What became of one item, whether it was just asked or is read from a document."""
 
     item_id: str
+    variant: Variant
     result: Result
     weight: float
     is_cut: bool
@@ -61,6 +62,7 @@ class Case(Struct, frozen=True, kw_only=True):
     def of(cls, turn: GoldenTurn) -> "Case":
         return cls(
             item_id=turn.item.row.id,
+            variant=turn.item.variant,
             result=turn.result,
             weight=turn.item.row.weight,
             is_cut=turn.answered == "truncated",
@@ -80,6 +82,7 @@ def cases_in(document: Mapping[str, Any]) -> Iterable[Case]:
     for turn in document["turns"]:
         yield Case(
             item_id=turn["item_id"],
+            variant=turn["variant"],
             result=turn["result"],
             weight=turn["weight"],
             is_cut=turn["stop_reason"] in CUT_STOPS,
@@ -87,6 +90,20 @@ def cases_in(document: Mapping[str, Any]) -> Iterable[Case]:
             criteria_met=turn["criteria_met"],
             scores=turn.get("scores") or {},
         )
+
+
+def passes_of_all(
+    items: Sequence[Item], mark: PassMark, turns: Sequence[GoldenTurn]
+) -> Iterator[tuple[str, bool]]:
+    """Of all that metrics are of and that was to pass or fail: the item, and whether it passed;
+    what was lost did not. Nothing without a turn.
+    """
+    by_index = {turn.index: turn for turn in turns}
+    for index, item in enumerate(items if turns else ()):
+        turn = by_index.get(index)
+        is_decided = turn.result != "unjudged" if turn else mark.decides(item.row)
+        if is_decided and item.variant == items[0].variant:
+            yield item.row.id, turn is not None and turn.result == "passed"
 
 
 # By metric, the value of an item; `None` where it has none.
@@ -120,7 +137,10 @@ def summarise(cases: Sequence[Case]) -> dict[str, float | None]:
 def metrics_by_item(document: Mapping[str, Any]) -> dict[str, dict[str, float]]:
     """Every metric by item, of the document of a complete run."""
     by_item: dict[str, list[Case]] = defaultdict(list)
-    for case in cases_in(document):
+    cases = [*cases_in(document)]
+    # As in `VARIANTS`, the original prompts count if both were asked.
+    originals = [case for case in cases if case.variant == "original"]
+    for case in originals or cases:
         by_item[case.item_id].append(case)
     means = {
         name: {item: _mean(cases, value) for item, cases in by_item.items()}

@@ -30,6 +30,7 @@ def result_sentences(study: Study) -> Iterator[str]:
     most = MOST_SENTENCES * (1 + bool(study.varied))
     for difference in of_best[:most]:
         yield f"{difference.summary}."
+    yield from _by_variant(study)
     if study.survival:
         lapses = [_lapses(study, model, it) for model, it in study.survival.items()]
         more = len(lapses) - MOST_LAPSES
@@ -73,6 +74,18 @@ def _of_one(study: Study, model: str) -> str:
         f"{model}: {study.primary.title.lower()} {number(estimate.mean)}{interval}; there is no "
         "other model to compare it with."
     )
+
+
+def _by_variant(study: Study) -> Iterator[str]:
+    """The rate of each way of asking, of models whose runs ask in several."""
+    rates = [
+        f"{name} {number(rate.mean)}"
+        for name, runs in study.runs_by_variant.items()
+        if name not in study.runs and (rate := study.pass_rate(runs))
+    ]
+    if rates:
+        text = f"{study.primary.title} of each way of asking: {'; '.join(rates)}"
+        yield f"{text}. Metrics of these models are of the first way."
 
 
 def _lapses(study: Study, model: str, survival: Survival) -> str:

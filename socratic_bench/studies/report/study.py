@@ -16,7 +16,7 @@ from socratic_bench.documents.judge_status import JudgeStatus, StoredCalibration
 from socratic_bench.documents.sweep import CellRow, PairedDifference, Survival
 from socratic_bench.errors import Mistakes
 from socratic_bench.ports.benchmark import Benchmark, MetricInfo
-from socratic_bench.ports.parts import Views
+from socratic_bench.ports.parts import TaskView, Views
 from socratic_bench.statistics.intervals import clustered, is_available
 from socratic_bench.storage.stores import Region
 from socratic_bench.studies.calibrate.readings import judge_of
@@ -155,6 +155,25 @@ class Study:
         return {model: self.rows.of(model) for model in self.ranked}
 
     @cached_property
+    def runs_by_variant(self) -> Mapping[str, Sequence[RunRow]]:
+        """The runs of each model with their turns, and what these cost: of one whose runs ask in
+        several ways, each way by itself. Other keys of their documents are of the whole run.
+        """
+        view = self.views.tasks
+        if view is None:
+            return self.runs
+        by_name: dict[str, Sequence[RunRow]] = {}
+        for model, runs in self.runs.items():
+            variants = dict.fromkeys(str(t.own[view.variant]) for run in runs for t in run.turns)
+            if len(variants) < 2:  # noqa: PLR2004
+                by_name[model] = runs
+                continue
+            for variant in variants:
+                name = f"{model}, {view.variant} {variant}"
+                by_name[name] = [_of_variant(run, view, variant) for run in runs]
+        return by_name
+
+    @cached_property
     def ranked(self) -> list[str]:
         """Equal models in `ordering` are ordered by the primary metric; unknown ones come last."""
 
@@ -233,6 +252,22 @@ class Study:
         known_values = ((cluster(run), value) for run, value in values if value is not None)
         return self.estimate_clusters(known_values, metric)
 
+    def pass_rate(self, runs: Iterable[RunRow], task: str | None = None) -> Estimate | None:
+        """The share of turns that passed, in one task or in all, clustered by item."""
+        view = self.views.tasks
+        passes: list[tuple[Hashable, float]] = [
+            (
+                (self.design.cluster(run), turn.own[view.item]),
+                float(turn.own[view.result] == view.passed),
+            )
+            for run in runs
+            for turn in run.turns
+            if view
+            and task in (None, turn.own[view.task])
+            and turn.own[view.result] in view.results
+        ]
+        return self.estimate_clusters(passes, SHARE)
+
     def estimate_clusters(
         self, values: Iterable[tuple[Hashable, float]], metric: MetricInfo
     ) -> Estimate | None:
@@ -247,6 +282,12 @@ class Study:
         interval = interval_of(metric, clusters, has_limits=self.has_limits)
         low, high = (interval.low, interval.high) if interval else (None, None)
         return Estimate(mean=mean.mean, low=low, high=high, n=mean.n)
+
+
+def _of_variant(run: RunRow, view: TaskView, variant: str) -> RunRow:
+    costs = [entry for entry in run.at(view.costs) or () if entry[view.variant] == variant]
+    turns = tuple(turn for turn in run.turns if turn.own[view.variant] == variant)
+    return replace(run, turns=turns, document={**run.document, view.costs: costs})
 
 
 def _varied(rows: Rows) -> Mapping[str, str]:

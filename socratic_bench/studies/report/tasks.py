@@ -1,7 +1,7 @@
 """Sections on items by task: which model to take, figures, a heat map, failures, regions."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -93,7 +93,7 @@ def _grid(study: Study, view: TaskView) -> Grid:
     return {
         task: {
             model: cell
-            for model, runs in study.runs.items()
+            for model, runs in study.runs_by_variant.items()
             if (cell := _figures(study, view, runs, task))
         }
         for task in names
@@ -104,22 +104,11 @@ def _figures(
     study: Study, view: TaskView, runs: Sequence[RunRow], task: str | None = None
 ) -> TaskFigures | None:
     """The figures over the turns of runs, in one task or in all."""
-    pairs = [
-        (run, turn)
-        for run in runs
-        for turn in run.turns
-        if task is None or turn.own[view.task] == task
+    turns = [
+        turn for run in runs for turn in run.turns if task is None or turn.own[view.task] == task
     ]
-    if not pairs:
+    if not turns:
         return None
-    passes: list[tuple[Hashable, float]] = [
-        (
-            (study.design.cluster(run), turn.own[view.item]),
-            float(turn.own[view.result] == view.passed),
-        )
-        for run, turn in pairs
-        if turn.own[view.result] in view.results
-    ]
     entries = [
         entry
         for run in runs
@@ -129,14 +118,13 @@ def _figures(
     priced = [(entry["cost_usd"], entry["n"]) for entry in entries]
     is_priced = bool(priced) and all(cost is not None for cost, _ in priced)
     n_priced = sum(n for _, n in priced)
-    turns = [turn for _, turn in pairs]
     return TaskFigures(
-        success=study.estimate_clusters(passes, SHARE),
+        success=study.pass_rate(runs, task),
         latency_s=_mean(turns, lambda turn: turn.latency_ms, 1000),
         ttft_s=_mean(turns, lambda turn: turn.ttft_ms, 1000),
         tokens_per_s=_mean(turns, lambda turn: turn.output_tokens_per_s),
         cost_usd=sum(cost * n for cost, n in priced) / n_priced if is_priced else None,
-        n=len(pairs),
+        n=len(turns),
     )
 
 
@@ -226,7 +214,7 @@ def _heat_map(study: Study, grid: Grid) -> Section:
         name="task-map",
         title="Models by tasks",
         paragraphs=["Success rate; the stronger the shade, the higher. Blank: not run."],
-        figures=[map_figure("task-map", "Task", [*grid], study.ranked, means, RATE)],
+        figures=[map_figure("task-map", "Task", [*grid], [*study.runs_by_variant], means, RATE)],
     )
 
 
@@ -234,7 +222,8 @@ def _failures(study: Study, view: TaskView) -> Section:
     """By which dimensions, criteria and checks items failed."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     totals: Counter[str] = Counter()
-    for model, runs in study.runs.items():
+    models = [*study.runs_by_variant]
+    for model, runs in study.runs_by_variant.items():
         for run in runs:
             for turn in run.turns:
                 result = str(turn.own[view.result])
@@ -245,7 +234,7 @@ def _failures(study: Study, view: TaskView) -> Section:
                     counts[str(name)][model] += 1
     names = sorted(name for name in counts if name and any(counts[name].values()))
     rows = [
-        [spaced(name), *(_count_cell(counts[name][model], totals[model]) for model in study.ranked)]
+        [spaced(name), *(_count_cell(counts[name][model], totals[model]) for model in models)]
         for name in names
     ]
     name, title = "task-failures", "What items failed by"
@@ -255,7 +244,7 @@ def _failures(study: Study, view: TaskView) -> Section:
         "An item may fail by several. What is unprocessed was lost to infrastructure or to a "
         "judge: it is in no rate."
     )
-    by_model = figure("Items by dimension and check", [words("Failed by"), *study.ranked], rows)
+    by_model = figure("Items by dimension and check", [words("Failed by"), *models], rows)
     return Section(name=name, title=title, paragraphs=[note], figures=[by_model])
 
 
@@ -266,7 +255,7 @@ def _count_cell(n: int, of: int) -> str:
 def _regions(study: Study, view: TaskView) -> Iterator[Section]:
     """Figures by region, where runs were played in several."""
     by_region: dict[tuple[str, str], list[RunRow]] = defaultdict(list)
-    for model, runs in study.runs.items():
+    for model, runs in study.runs_by_variant.items():
         for run in runs:
             by_region[str(run.at("inputs.region")), model].append(run)
     if len({region for region, _ in by_region}) < 2:  # noqa: PLR2004
@@ -279,7 +268,9 @@ def _regions(study: Study, view: TaskView) -> Iterator[Section]:
             for name in ("attempts", "calls")
         )
         if cell:
-            rows.append([region, model, *_cells(cell), f"{sent - answered:,}"])
+            # Of a run that asks in several ways it is not known in which one.
+            sent_again = f"{sent - answered:,}" if model in study.runs else UNKNOWN
+            rows.append([region, model, *_cells(cell), sent_again])
     yield Section(
         name="regions",
         title="Regions",
