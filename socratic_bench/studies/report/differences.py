@@ -1,6 +1,6 @@
 """The result: which model is better, by how much, how sure that is, and what would decide it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from socratic_bench.documents.sweep import PairedDifference, Survival
 from socratic_bench.studies.primary import NO_INTERVALS, p_text
@@ -17,7 +17,7 @@ from socratic_bench.studies.report.parts import (
 from socratic_bench.studies.report.study import Study
 
 MOST_SENTENCES = 3
-MOST_LAPSES = 5
+MOST_LISTED = 5
 
 
 def result_sentences(study: Study) -> Iterator[str]:
@@ -33,9 +33,7 @@ def result_sentences(study: Study) -> Iterator[str]:
     yield from _by_variant(study)
     if study.survival:
         lapses = [_lapses(study, model, it) for model, it in study.survival.items()]
-        more = len(lapses) - MOST_LAPSES
-        rest = [f"{more} more in the table"] if more > 0 else []
-        yield f"Runs with a {study.views.breaks}: {'; '.join(lapses[:MOST_LAPSES] + rest)}."
+        yield f"Runs with a {study.views.breaks}: {_some(lapses)}."
 
 
 def undecided_because(study: Study) -> str | None:
@@ -53,6 +51,12 @@ def undecided_because(study: Study) -> str | None:
         if pair.undecided_because and best in (pair.first, pair.second)
     ]
     return reasons[0] if reasons else "no model was run in the same way as every other"
+
+
+def _some(texts: Sequence[str]) -> str:
+    """The first texts, and how many more there are."""
+    more = len(texts) - MOST_LISTED
+    return "; ".join([*texts[:MOST_LISTED], *([f"{more} more in the table"] if more > 0 else [])])
 
 
 def _of_one(study: Study, model: str) -> str:
@@ -84,7 +88,7 @@ def _by_variant(study: Study) -> Iterator[str]:
         if name not in study.runs and (rate := study.pass_rate(runs))
     ]
     if rates:
-        text = f"{study.primary.title} of each way of asking: {'; '.join(rates)}"
+        text = f"{study.primary.title} of each way of asking: {_some(rates)}"
         yield f"{text}. Metrics of these models are of the first way."
 
 
