@@ -64,8 +64,9 @@ StopReason = Literal[
 # Stop reasons of output that the service calls broken.
 MALFORMED_STOPS = ("malformed_output", "malformed_model_output", "malformed_tool_use")
 
-# Stop reasons of a model, a filter or a guardrail that gives no answer. The last one is of a
-# request that was refused for its length, which counts as an answer to one of many items.
+# Stop reasons of a model, a filter or a guardrail that gives no answer. The first and the
+# last one may be of a request that was refused, for its content or its length, which counts as an
+# answer to one of many items.
 CONTEXT_WINDOW = "context_window"
 REFUSED_STOPS = ("content_filtered", "guardrail_intervened", "refusal", CONTEXT_WINDOW)
 # Stop reasons of an answer that was cut at a limit.

@@ -19,7 +19,7 @@ class ChatServer(ThreadingHTTPServer):
     """Answers every request, but for the errors in `refuses`, which come first, one a request.
 
     Attributes:
-        refuses: a status, or a status with the message of its error.
+        refuses: a status, or a status with the message of its error, and its code.
         lacks: fields that a model refuses by name, as services do.
         stops: how each of the next replies stops, and whether it is a refusal.
         has_usage: whether answers count tokens.
@@ -32,7 +32,7 @@ class ChatServer(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.refuses: list[int | tuple[int, str]] = []
+        self.refuses: list[int | tuple[int, str] | tuple[int, str, str]] = []
         self.lacks: set[str] = set()
         self.stops: list[tuple[str, bool]] = []
         self.has_usage = True
@@ -54,7 +54,7 @@ class ChatServer(ThreadingHTTPServer):
         self.shutdown()
         self.server_close()
 
-    def error(self, fields: Fields) -> tuple[int, str] | None:
+    def error(self, fields: Fields) -> tuple[int, str] | tuple[int, str, str] | None:
         """The error by which a request is refused."""
         if self.refuses:
             refusal = self.refuses.pop(0)
@@ -81,8 +81,9 @@ class _Handler(BaseHTTPRequestHandler):
         if server.redirects_to:
             self._send(307, b"", location=server.redirects_to)
         elif error := server.error(fields):
-            status, message = error
-            body = json.dumps({"error": {"message": message, "type": "error"}}).encode()
+            status, message, *code = error
+            said = {"message": message, "type": "error", "code": code[0] if code else None}
+            body = json.dumps({"error": said}).encode()
             self._send(status or 200, body, is_cut=status == CUT)
         elif fields.get("stream"):
             self._send(200, b"".join(self._events(fields)), kind="text/event-stream")

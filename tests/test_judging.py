@@ -426,11 +426,12 @@ class TestJudge:
         assert found.outcome == Unscored(reason="unavailable", message="Slow.", raw_reply=UNUSABLE)
         assert found.calls == (completion(UNUSABLE),)
 
-    def test_a_reply_too_long_for_the_judge_costs_one_turn(self):
-        long = ModelError("Too long.", code="context_window", end_reason="context_window")
+    @pytest.mark.parametrize("reason", ["context_window", "content_filtered"])
+    def test_a_reply_that_is_refused_before_the_judge_reads_it_costs_one_turn(self, reason):
+        refused = ModelError("Refused.", code=reason, end_reason=reason)
 
-        assert judged_by(long)[0].outcome == Unscored(
-            reason="context_window", message="Too long.", raw_reply=None
+        assert judged_by(refused)[0].outcome == Unscored(
+            reason=reason, message="Refused.", raw_reply=None
         )
 
     @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from tests import command
 from tests.chat_server import CUT, QUESTION, ChatServer
 from tests.command import PLAIN_RUBRIC, ROOT, environment
 from tests.fakes import PATIENCE_S
+from tests.golden_runs import data_set, fitting, row
 
 KEY = "sk-of-the-users-own-0123456789"
 TUTOR, JUDGE = "openai/tutor-1", "openai/judge-1"
@@ -167,6 +168,26 @@ def test_a_refusal_ends_the_run_by_its_kind(service, refusal, end_reason, code):
     assert outcome.document["end_reason"] == end_reason
     assert outcome.document["error"]["code"] == code
     assert sum("tools" not in sent for sent in service.sent) == 1
+
+
+FILTERED = (400, "The prompt triggered the content management policy.", "content_filter")
+
+
+def test_an_item_whose_prompt_a_filter_refuses_is_a_refusal_and_not_asked_again(service, tmp_path):
+    rows = [row(name, checks=[{"type": "contains", "value": "mean"}]) for name in ("a", "b")]
+    words = ("--benchmark", "golden", "--model", TUTOR, "--no-judge", "--seed", "1", "--quiet")
+    words = (*words, "--dataset", data_set(tmp_path / "items.jsonl", *rows))
+    words = (*words, "--output-dir", str(tmp_path / "out"))
+    service.refuses = [FILTERED]
+    first = command.run(*words, env=variables(service))
+    again = command.run(*words, "--resume", env=variables(service))
+
+    for outcome in (first, again):
+        assert outcome.exit_code == 0, outcome
+        document = fitting(json.loads(outcome.stdout))
+        assert sorted(turn["result"] for turn in document["turns"]) == ["passed", "refused"]
+        assert document["metrics"]["refused"] == 0.5
+    assert len(service.sent) == 2
 
 
 def test_a_redirect_is_not_followed(service):

@@ -31,7 +31,7 @@ from socratic_bench.errors import DamagedJournalError, ModelError, UsageError
 from socratic_bench.types import MOST, Attempt, CallKey, Completion, EndReason, Role
 
 # A call refused for its content would be refused again; others may be answered later.
-LASTING: tuple[EndReason, ...] = ("context_window",)
+LASTING: tuple[EndReason, ...] = ("context_window", "content_filtered")
 # The error of an attempt whose process ended before the answer.
 LOST = "process_ended"
 # Later times leave a clock no room to go on.

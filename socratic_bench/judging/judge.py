@@ -28,7 +28,7 @@ from socratic_bench.turns import (
 from socratic_bench.types import CLOSING, JUDGE, CallKey, Completion, Message, Request
 
 # Failures that leave only this turn unjudged. Any other failure would hit every other turn, too.
-_TURN_REASONS = ("context_window", "unavailable", "budget")
+_TURN_REASONS = ("context_window", "content_filtered", "unavailable", "budget")
 # Four insights and a lapse in many turns, each with its quotation.
 MAX_TOKENS = 4096
 _REPAIR = "with all that is asked for."

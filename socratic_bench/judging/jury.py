@@ -33,7 +33,7 @@ BUDGET = "budget"
 # Failures that cost a juror its votes on all turns, and leave the run as it is.
 JUROR_REASONS = ("access", "unknown_model", "refused_request", "credentials")
 # Failures of one call that cost a juror that vote.
-VOTE_REASONS = (*JUROR_REASONS, "unavailable", "context_window")
+VOTE_REASONS = (*JUROR_REASONS, "unavailable", "context_window", "content_filtered")
 Answer = TypeVar("Answer")
 AtOnce = Callable[[Sequence[Callable[[], Any]]], list[Any]]
 Failure = Callable[[CallKey], ModelError | None]

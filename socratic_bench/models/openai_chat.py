@@ -238,6 +238,8 @@ def _classify(error: Exception) -> tuple[str, str]:
 
 
 def _classify_status(status: int, message: str, code: object) -> tuple[str, str]:
+    if code == "content_filter":  # Azure's, of the prompt
+        return "content_filtered", message
     if code == "insufficient_quota":
         return "daily_quota", message
     if re.search(_CONTEXT_WINDOW, message, re.IGNORECASE) or code == "context_length_exceeded":

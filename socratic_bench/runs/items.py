@@ -13,7 +13,7 @@ from socratic_bench.errors import ModelError
 from socratic_bench.ports.benchmark import EpisodeContext, PlayItem
 from socratic_bench.ports.provider import INVALID_REQUEST, Model
 from socratic_bench.turns import Turn, Unscored, recorded_reply
-from socratic_bench.types import CONTEXT_WINDOW, CallKey, Completion, Message, Request, Role
+from socratic_bench.types import REFUSED_STOPS, CallKey, Completion, Message, Request, Role
 
 REFUSED = "refused"  # the reason why an item without a reply has no verdict
 # Failures that concern one item alone; any other would befall every item.
@@ -101,8 +101,8 @@ class Items:
 
 
 class AnsweringModel(Struct, frozen=True):
-    """A model that replies without words where a request is too long for it. However often such an
-    item is asked again, it would be refused again.
+    """A model that replies without words where a request is too long for it, or is refused by a
+    filter. However often such an item is asked again, it would be refused again.
     """
 
     inner: Model
@@ -116,13 +116,13 @@ class AnsweringModel(Struct, frozen=True):
         try:
             return self.inner.complete(request, key)
         except ModelError as error:
-            if error.end_reason != CONTEXT_WINDOW:
+            if error.end_reason not in REFUSED_STOPS:
                 raise
             last = error.attempts[-1] if error.attempts else None
             took_ms = last.duration_ms if last else 0.0
             took = timedelta(milliseconds=took_ms)
             return replace(
-                recorded_reply("", CONTEXT_WINDOW),
+                recorded_reply("", error.end_reason),
                 message=Message("assistant", ()),
                 latency_ms=took_ms,
                 attempts=error.attempts,

@@ -138,6 +138,11 @@ ERROR_KINDS: dict[str, ErrorRow] = {
         "the dialogue is too long for the model",
         "The dialogue exceeds the model's context window; use fewer {turns}.",
     ),
+    "content_filtered": _permanent(
+        "content_filtered",
+        "a filter before the model refuses the prompt (endpoints of OpenAI's protocol)",
+        "The endpoint's content filter refuses the prompt: change the prompt, or the filter there.",
+    ),
     "needs_profile": _permanent(
         "refused_request",
         "the plain id is not offered on demand",
