@@ -145,6 +145,22 @@ def test_no_data_set_reaches_the_machines_own_services(url):
         read_image(url, ImagePlaces(hosts=("example.com",)))
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("::ffff:127.0.0.1", "2002:7f00:1::", "64:ff9b::7f00:1", "::127.0.0.1"),
+        *("224.0.0.1", "ff0e::1", "64:ff9b::e000:1", "fec0::1"),
+    ],
+)
+def test_a_private_address_in_another_form_is_not_called(address):
+    with pytest.raises(ImageError, match=f"private address {address}"):
+        read_image(
+            "http://example.com:9/x.png",
+            ImagePlaces(hosts=("example.com",)),
+            lambda _host, _port: [address],
+        )
+
+
 def test_a_user_in_an_address_is_refused():
     with pytest.raises(ImageError, match="without user and password"):
         read_image("http://example.com@127.0.0.1/x.png", ImagePlaces(hosts=("example.com",)))

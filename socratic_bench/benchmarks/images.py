@@ -10,7 +10,7 @@ import socket
 from base64 import b64decode
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from ipaddress import ip_address, ip_network
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -23,6 +23,8 @@ from socratic_bench.types import Image, ImageFormat
 
 MOST_BYTES = 3_750_000  # that Converse takes of one image
 TIMEOUT_S = 20.0
+# IPv6 addresses that end in the IPv4 address they stand for: of translators, and of old form.
+_WITH_IPV4 = (ip_network("64:ff9b::/96"), ip_network("::/96"))
 _BEGINNINGS: Sequence[tuple[bytes, ImageFormat]] = (
     (b"\x89PNG\r\n\x1a\n", "png"),
     (b"\xff\xd8\xff", "jpeg"),
@@ -189,7 +191,18 @@ def _is_named(host: str, hosts: Sequence[str]) -> bool:
 
 
 def _may_be_called(address: str, hosts: Sequence[str]) -> bool:
-    return ip_address(address.partition("%")[0]).is_global or _is_in(address, hosts)
+    return _is_public(ip_address(address.partition("%")[0])) or _is_in(address, hosts)
+
+
+def _is_public(address: IPv4Address | IPv6Address) -> bool:
+    """Also by the IPv4 address that an IPv6 address stands for."""
+    if isinstance(address, IPv6Address):
+        inner = address.ipv4_mapped or address.sixtofour
+        if any(address in network for network in _WITH_IPV4):
+            inner = IPv4Address(address.packed[-4:])
+        if address.is_site_local or (inner and not _is_public(inner)):
+            return False
+    return address.is_global and not address.is_multicast
 
 
 def _is_in(address: str, networks: Sequence[str]) -> bool:
