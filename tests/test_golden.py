@@ -10,7 +10,7 @@ import pytest
 
 from socratic_bench.benchmarks.golden.checks import Check, apply
 from socratic_bench.benchmarks.golden.optimising import Optimiser
-from socratic_bench.benchmarks.golden.rows import read_rows
+from socratic_bench.benchmarks.golden.rows import read_images, read_rows
 from socratic_bench.benchmarks.golden.settings import Settings
 from socratic_bench.emulator import Emulator
 from socratic_bench.emulator import Settings as EmulatorSettings
@@ -206,6 +206,34 @@ def test_a_picture_in_a_cell_may_be_longer_than_csv_s_own_limit(tmp_path):
     assert document["first_rows"][0]["has_image"]
 
 
+def test_a_cell_of_csv_may_hold_dimensions_as_json(tmp_path):
+    path = tmp_path / "items.csv"
+    path.write_text(
+        'prompt,golden_answer,dimensions\np1,g,"[{""name"": ""tone"", ""low"": 0, ""high"": 10}]"\n'
+    )
+    (read,) = read_rows(Settings(model="m", dataset=str(path))).rows
+
+    assert [(own.name, own.low, own.high) for own in read.dimensions] == [("tone", 0, 10)]
+
+
+@pytest.mark.parametrize(("number", "text"), [(42, "42"), (0, "0"), (-2.5, "-2.5")])
+def test_a_number_as_golden_answer_is_its_text(tmp_path, number, text):
+    path = data_set(tmp_path / "items.jsonl", {"prompt": "How many?", "golden_answer": number})
+    (read,) = read_rows(Settings(model="m", dataset=path)).rows
+
+    assert read.golden_answer == text
+
+
+def test_images_lie_in_a_data_set_s_folder_or_beside_its_file(tmp_path):
+    path = data_set(tmp_path / "items.jsonl", row(image="bars.png"))
+    (tmp_path / "bars.png").write_bytes((DATA / "bars.png").read_bytes())
+    for dataset in (path, str(tmp_path)):
+        settings = Settings(model=model("right"), dataset=dataset, latency_only=True)
+        images = read_images(settings, read_rows(settings).rows)
+
+        assert images["capital"].format == "png"
+
+
 def test_a_dry_run_shows_columns_and_the_first_rows_and_calls_nothing(tmp_path):
     path = data_set(
         tmp_path / "items.jsonl", *({"q": f"Question {n}?", "a": "Yes."} for n in range(5))
@@ -310,6 +338,18 @@ MISTAKES = {
     "checks[0]: value is no JSON Schema": {
         "checks": [{"type": "json_schema", "value": {"type": "text"}}]
     },
+    "checks[0]: value is nested too deep.": {
+        "checks": [{"type": "json_schema", "value": json.loads('{"not":' * 200 + "{}" + "}" * 200)}]
+    },
+    "criteria[0]: Object contains unknown field `wieght`.": {
+        "criteria": [{"text": "It errs.", "wieght": -1}, {"text": "It is short."}]
+    },
+    "dimensions[0]: Object contains unknown field `range`.": {
+        "dimensions": [{"name": "tone", "range": [0, 10]}]
+    },
+    "checks[0]: Object contains unknown field `tolerence`.": {
+        "checks": [{"type": "number", "value": 3, "tolerence": 0.5}]
+    },
     "dimensions: 'Format' is a dimension of every item": {"dimensions": "tone, Format"},
     "dimensions: tone: the range 5 to 1 is empty.": {"dimensions": "tone:5-1"},
     "golden_anwser: unknown; did you mean golden_answer?": {"golden_anwser": "x"},
@@ -343,12 +383,22 @@ CHECKS = [
     (Check(type="number", value=3.14, tolerance=0.01), "3.1415", True),
     (Check(type="number", value=-2), "It is -2", True),
     (Check(type="number", value=5), "five", False),
+    (Check(type="number", value=20), "It is 10-20", True),
+    (Check(type="number", value=2024), "06-2024", True),
+    (Check(type="number", value=1250), "1 250", True),
+    (Check(type="number", value=-1250.5), "(-1\u202f250.5)", True),
+    (Check(type="number", value=250), "of 2024 250", True),
+    (Check(type="number", value=-3), "x = \u22123", True),
+    (Check(type="number", value=-0.5), "-.5", True),
     (Check(type="regex", value=r"^\d{4}-\d\d$"), "2024-06", True),
     (Check(type="regex", value=r"(a+)+$"), "a" * 60 + "b", False),
     (Check(type="json_schema", value={"required": ["a"]}), '```json\n{"a": 1}\n```', True),
     (Check(type="json_schema", value={"required": ["a"]}), '{"b": 1}', False),
     (Check(type="json_schema", value={"$ref": "http://127.0.0.1:1/x"}), "{}", False),
     (Check(type="json_schema", value={}), "no JSON", False),
+    (Check(type="json_schema", value={"$ref": "#"}), "1", False),
+    (Check(type="json_schema", value={"$ref": "http://[x"}), "1", False),
+    (Check(type="json_schema", value={"pattern": "(a+)+$"}), f'"{"a" * 60}b"', False),
 ]
 
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import math
 import re
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 import orjson
@@ -15,13 +19,23 @@ from socratic_bench.types import doc
 CheckType = Literal["exact", "contains", "not_contains", "regex", "number", "json_schema"]
 TYPES: tuple[CheckType, ...] = get_args(CheckType)
 INSTALL_HINT = "pip install 'socratic-runner[golden]' has what reads it."
-REGEX_S = 1.0
+LIMIT_S = 1.0  # for a regular expression, and for a schema
 _PACKAGES = {"regex": "regex", "json_schema": "jsonschema"}
-_NUMBER = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][+-]?\d+)?|-?\.\d+")
+# Signs between thousands: a comma or a space, also those that do not break or are thin.
+_BETWEEN = ", \u00a0\u2009\u202f"
+# A minus after a word, a number or a bracket is a hyphen, a range or a subtraction.
+_NUMBER = re.compile(
+    r"(?:(?<![\w)\]%])-)?"
+    rf"(?:(?:[1-9]\d{{0,2}}(?P<between>[{_BETWEEN}])\d{{3}}(?:(?P=between)\d{{3}})*(?!\d)|\d+)"
+    r"(?:\.\d+)?(?:[eE][+-]?\d+)?|\.\d+)"
+)
+_AS_WRITTEN = str.maketrans({"\u2212": "-"})  # the minus of typography
+_IN_NUMBER = str.maketrans(dict.fromkeys(_BETWEEN))
+_SCHEMA_PROCESS = Path(__file__).with_name("schema_process.py")
 _FENCED = re.compile(r"```[^\n`]*\n(.*?)\n?[ \t]*```", re.DOTALL)
 
 
-class Check(Struct, frozen=True, kw_only=True):
+class Check(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A rule; `value` is text, for `number` a number, for `json_schema` a schema. A number may
     differ by `tolerance`.
     """
@@ -79,6 +93,8 @@ def _schema_mistakes(schema: object) -> Iterator[str]:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
         yield f"value is no JSON Schema: {error.message[:200]}."
+    except RecursionError:
+        yield "value is nested too deep."
 
 
 def apply(check: Check, reply: str) -> CheckResult:
@@ -109,10 +125,10 @@ def _folded(text: str) -> str:
 
 def _number_fault(check: Check, reply: str) -> str | None:
     """The last number of a reply is its result."""
-    numbers = _NUMBER.findall(reply)
+    numbers = [match[0] for match in _NUMBER.finditer(reply.translate(_AS_WRITTEN))]
     if not numbers:
         return "it has no number"
-    last = float(numbers[-1].replace(",", ""))
+    last = float(numbers[-1].translate(_IN_NUMBER))
     is_near = math.isclose(last, check.value, rel_tol=1e-9, abs_tol=check.tolerance)
     return None if is_near else f"its last number is {last:g}"
 
@@ -121,24 +137,29 @@ def _regex_fault(pattern: str, reply: str) -> str | None:
     import regex
 
     try:
-        return None if regex.search(pattern, reply, timeout=REGEX_S) else "nothing in it matches"
+        return None if regex.search(pattern, reply, timeout=LIMIT_S) else "nothing in it matches"
     except TimeoutError:
-        return f"the expression took longer than {REGEX_S:g} s"
+        return f"the expression took longer than {LIMIT_S:g} s"
 
 
 def _schema_fault(schema: dict[str, Any], reply: str) -> str | None:
     """Of the reply or, if it is fenced, of what stands in its fence."""
-    from jsonschema import Draft202012Validator
-    from referencing import Registry
-    from referencing.exceptions import Unresolvable
-
     fenced = _FENCED.search(reply)
+    text = fenced[1] if fenced else reply
     try:
-        value = orjson.loads(fenced[1] if fenced else reply)
+        orjson.loads(text)
     except orjson.JSONDecodeError:
         return "it is no JSON"
-    try:  # with a registry of its own, so that no schema is fetched
-        error = next(Draft202012Validator(schema, registry=Registry()).iter_errors(value), None)
-    except Unresolvable as unresolvable:
-        return f"the schema refers to {unresolvable.ref}, which it does not have"
-    return f"{error.json_path}: {error.message[:200]}" if error else None
+    done = subprocess.run(  # noqa: S603 -- ourselves
+        [sys.executable, "-P", str(_SCHEMA_PROCESS), str(LIMIT_S)],
+        input=orjson.dumps({"schema": schema, "text": text}),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # Ctrl-C is for the run, and decides no check
+        check=False,
+    )
+    if done.returncode == -signal.SIGPROF:
+        return f"the schema took longer than {LIMIT_S:g} s"
+    if done.returncode:
+        return f"the schema could not be applied: its process ended with {done.returncode}"
+    return done.stdout.decode() or None

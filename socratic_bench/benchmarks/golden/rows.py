@@ -26,7 +26,7 @@ from socratic_bench.benchmarks.images import ImageError, ImagePlaces, read_image
 from socratic_bench.catalogue.models import takes_images
 from socratic_bench.concurrency import convert
 from socratic_bench.errors import Problem, UsageError, Words
-from socratic_bench.settings import MAX_TEXT_BYTES
+from socratic_bench.settings import MAX_TEXT_BYTES, is_folder
 from socratic_bench.settings.reader import parse_number
 from socratic_bench.turns import Dimension
 from socratic_bench.types import Image
@@ -42,7 +42,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "dimensions": ("user_defined_metrics",),
     "responses": ("modelResponses",),
 }
-JSON_FIELDS = ("criteria", "checks", "responses", "emulator_answer")
+JSON_FIELDS = ("criteria", "dimensions", "checks", "responses", "emulator_answer")
 NUMBERS = ("temperature", "weight", "expected_output_tokens")
 SCALE = (1, 5)
 DIMENSIONS = (
@@ -56,14 +56,14 @@ _Text = Annotated[str, Meta(max_length=MAX_TEXT_BYTES)]
 _Name = Annotated[str, Meta(min_length=1, max_length=200)]
 
 
-class Criterion(Struct, frozen=True, kw_only=True):
+class Criterion(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A statement that is true or false of an answer; a negative weight marks a fault."""
 
     text: Annotated[str, Meta(min_length=1, max_length=2000)]
     weight: float = 1.0
 
 
-class OwnDimension(Struct, frozen=True, kw_only=True):
+class OwnDimension(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A dimension of the user's own."""
 
     name: _Name
@@ -153,7 +153,8 @@ def read_images(settings: Settings, rows: Sequence[Row]) -> dict[str, Image]:
     that take none.
     """
     illustrated = [row for row in rows if row.image]
-    folder = SHIPPED_FILE.parent if settings.dataset == SHIPPED else Path(settings.dataset).parent
+    path = SHIPPED_FILE if settings.dataset == SHIPPED else Path(settings.dataset)
+    folder = path if is_folder(path) else path.parent
     folders = () if settings.dataset.startswith(HUB) else (str(folder),)
     places = ImagePlaces((*folders, *settings.image_folders), settings.image_hosts)
     problems: list[Problem] = []
@@ -299,7 +300,11 @@ def _value_at(row: Mapping[str, Any], key: str) -> object:
 
 
 def _from_text(name: str, value: object) -> object:
-    """The value that a text stands for where no text is expected, as in CSV."""
+    """The value that a text stands for where no text is expected, as in CSV; of a number as golden
+    answer, its text.
+    """
+    if name == "golden_answer" and isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
     if isinstance(value, str) and name in JSON_FIELDS and value.lstrip().startswith(("[", "{")):
         return orjson.loads(value)
     if isinstance(value, str) and name in NUMBERS:
