@@ -397,7 +397,6 @@ CHECKS = [
     (Check(type="json_schema", value={"$ref": "http://127.0.0.1:1/x"}), "{}", False),
     (Check(type="json_schema", value={}), "no JSON", False),
     (Check(type="json_schema", value={"$ref": "#"}), "1", False),
-    (Check(type="json_schema", value={"$ref": "http://[x"}), "1", False),
     (Check(type="json_schema", value={"pattern": "(a+)+$"}), f'"{"a" * 60}b"', False),
 ]
 
