@@ -86,8 +86,8 @@ docs: $(VENV)/.dev
 	@PYTHONPATH=. $(BIN)/python tools/tables.py
 
 torture: $(VENV)/.dev
-	@$(BIN)/python -m pytest -n auto -q -m "torture or not torture" tests/torture
-	@$(BIN)/python -m pytest -n auto -q -m torture
+	@$(BIN)/python -m pytest -n auto --dist=load -q -m "torture or not torture" tests/torture
+	@$(BIN)/python -m pytest -n auto --dist=load -q -m torture
 
 reliability: $(VENV)/.dev
 	@$(BIN)/python -m tests.matrix
