@@ -549,7 +549,7 @@ def test_help_and_tables_tell_whose_flags_they_are(added):
         for topic in ((), ("recall",))
     )
 
-    assert re.search(r"--benchmark NAME +benchmark: recall, .*socratic \(default", told)
+    assert re.search(r"--benchmark NAME +recall, .*socratic \(default", told)
     assert re.search(r"--closeness S +what counts as right \(default 1\)\n", of_recall)
     assert "--student" not in of_recall
     assert "--closeness" not in told
