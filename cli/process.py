@@ -9,6 +9,7 @@ import errno
 import os
 import signal
 import sys
+import time
 from contextlib import suppress
 from select import select
 from types import FrameType
@@ -16,11 +17,13 @@ from types import FrameType
 # Exit code of a command that succeeded but could not print its document.
 EXIT_UNWRITTEN = 4
 RUN_AGAIN = "Run the command again with stdout redirected, such as > file.json."
-# A closing terminal sends SIGHUP more than once: by its shell, and by the system. One so soon after
-# a first signal does not count as a second signal.
-HANGUP_S = 5.0
+# Programs that start others pass a signal on that these get by themselves, too: timeout(1) sends it
+# to the command and to its group, a closing terminal by its shell and by the system. One so soon
+# after the first does not count as a second signal.
+TOGETHER_S, HANGUP_S = 0.3, 5.0
 
 _remembered: list[int] = []
+_first_s: list[float] = []  # when the first signal came
 
 
 class SignalledError(BaseException):
@@ -123,11 +126,22 @@ def _write_part(descriptor: int, content: memoryview) -> int:
         return 0
 
 
+def is_second_signal(number: int) -> bool:
+    """Whether a signal that has come now is another one than the first."""
+    now_s = time.monotonic()
+    if not _first_s:
+        _first_s.append(now_s)
+        return False
+    return now_s - _first_s[0] > (HANGUP_S if number == signal.SIGHUP else TOGETHER_S)
+
+
 def _raise(number: int, _frame: FrameType | None) -> None:
+    is_second_signal(number)
     end_at_next_signal()  # the next one would be raised where this one is reported
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     raise SignalledError(number)
 
 
 def _end(number: int, _frame: FrameType | None) -> None:
-    os._exit(128 + number)
+    if is_second_signal(number):
+        os._exit(128 + number)

@@ -3,7 +3,6 @@
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from types import FrameType
@@ -11,27 +10,23 @@ from typing import TypeVar
 
 from socratic_bench.models.cancel import CancelToken
 
-from .process import HANGUP_S, ending_signals
+from .process import ending_signals, is_second_signal
 
 Result = TypeVar("Result")
 
 
 def take_signals() -> CancelToken:
-    """A token that the first signal cancels; a second signal ends the process at once.
+    """A token that the first signal cancels; a second one ends the process at once.
 
     The handlers stay until the process ends: a signal that comes while the document is written
     changes nothing in it.
     """
     cancel_token = CancelToken()
-    signalled_s: list[float] = []
 
     def handle(number: int, _frame: FrameType | None) -> None:
-        now_s = time.monotonic()
-        if not signalled_s:
-            signalled_s.append(now_s)
-            cancel_token.interrupt(number)
-        elif number != signal.SIGHUP or now_s - signalled_s[0] > HANGUP_S:
+        if is_second_signal(number):
             os._exit(128 + number)
+        cancel_token.interrupt(number)
 
     for number in ending_signals():
         signal.signal(number, handle)

@@ -176,6 +176,7 @@ def run_on_streams(
         patch.setattr(redaction, "_learned", frozenset())
         patch.setattr(redaction, "_standing", None)
         patch.setattr(process, "_remembered", [])
+        patch.setattr(process, "_first_s", [])
         for name in {*os.environ} - {*env}:
             patch.delenv(name)
         for name, value in env.items():

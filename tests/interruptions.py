@@ -240,8 +240,10 @@ class Interrupted:
     ended_s: float
 
 
-def interrupt(scene: Scene, number: signal.Signals, *words: str) -> Interrupted:
-    """Start the command, wait until it is there, send the signal."""
+def interrupt(
+    scene: Scene, number: signal.Signals, *words: str, then: signal.Signals | None = None
+) -> Interrupted:
+    """Start the command, wait until it is there, send the signal, and another one with it."""
     began_s = time.monotonic()
     with begin(
         *("--model", CLAUDE, "--prompt", OPENING),
@@ -256,6 +258,8 @@ def interrupt(scene: Scene, number: signal.Signals, *words: str) -> Interrupted:
                 time.sleep(0.01)
             sent_s = time.monotonic()
             process.send_signal(number)
+            if then:
+                process.send_signal(then)
             stdout, stderr = process.communicate(timeout=PATIENCE_S)
         except (AssertionError, subprocess.TimeoutExpired):
             process.kill()

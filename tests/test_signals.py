@@ -107,6 +107,17 @@ def test_a_second_signal_ends_the_process_at_once(second):
     assert process.returncode == CODES[second]
 
 
+def test_two_signals_of_one_event_are_one(tmp_path):
+    """timeout(1) sends its signal to the command, and once more to the command's group."""
+    with SCENES["tutor silent"](tmp_path) as scene:
+        words = ("--output-dir", str(tmp_path / "out"))
+        ended = interrupt(scene, signal.SIGINT, *words, then=signal.SIGTERM)
+
+    assert ended.exit_code in (130, 143)  # the system may deliver them in either order
+    assert_valid("run", ended.document)
+    assert ended.document["end_reason"] == "interrupted"
+
+
 def test_a_stdout_that_nobody_reads_leaves_the_artifacts_whole(tmp_path):
     words = (*OFFLINE, "--turns", "3", "--output-dir", str(tmp_path))
     with begin(*words, stderr=subprocess.DEVNULL) as process:
