@@ -194,11 +194,13 @@ def _say_comparison(document: ComparisonDocument) -> None:
     for metric in contenders[0].metrics:
         if timed := [contender for contender in contenders if metric in contender.survival]:
             _say_times(metric, timed)
+    # The first sentences have the primary figure, whose interval is that of its own test.
+    primary = {difference.metric for difference in document.differences}
     with_values = {
         metric
         for contender in contenders
         for metric, mean in contender.metrics.items()
-        if mean.mean is not None
+        if mean.mean is not None and metric not in primary
     }
     for pair in document.pairs:
         _say_pair(pair, with_values)

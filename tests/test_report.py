@@ -105,7 +105,7 @@ class TestDocument:
             f"{STEADY} held 5.0 turns longer than {DRIFT}, but not significant: "
         )
         assert first.endswith(
-            "with 6 scenarios and 3 models p is at best 0.094; at least 7 scenarios are needed."
+            "with 6 scenarios and 3 models p is at best 0.0938; at least 7 scenarios are needed."
         )
         assert second.startswith(f"{STEADY} held 10.0 turns longer than {LECTURER}, but ")
         assert f"{STEADY} 0 of 6; {DRIFT} 6 of 6, from turn 5 on" in third

@@ -26,7 +26,7 @@ def test_who_keeps_asking_longest(judge, tmp_path):
         for one in document["differences"]:
             assert (one["difference"] > 0) == (better(one) == one["first"])
             assert (one["winner"], one["no_interval_because"]) == (None, "too_few_scenarios")
-            assert "with 4 scenarios and 3 models p is at best 0.38" in one["undecided_because"]
+            assert "with 4 scenarios and 3 models p is at best 0.375" in one["undecided_because"]
             assert one["scenarios_needed"] >= 7
     for document in (played, of_played.document):
         for one in document["differences"]:

@@ -182,7 +182,7 @@ def _why(difference: PairedDifference, comparison: _Comparison) -> str:
         models = plural(comparison.n_models, "model")
         best_p = min(1.0, 2.0 ** (1 - n) * comparison.n_pairs)  # of a test by signs, corrected
         return (
-            f"not significant: with {count} and {models} p is at best {best_p:.2g}; "
+            f"not significant: with {count} and {models} p is at best {best_p:.3g}; "
             f"at least {plural(max(needed or 0, least), comparison.unit)} are needed"
         )
     if needed is None:
