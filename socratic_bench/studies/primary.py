@@ -150,7 +150,8 @@ def _difference(sample: _Sample, factor: float, comparison: _Comparison) -> Pair
     claim = _claim(mean, sample.first, sample.second, comparison)
     if not is_decided or mean is None:
         why = _why(difference, comparison)
-        return replace(difference, undecided_because=why, summary=f"{claim}, but {why}")
+        summary = f"{claim}, but {why}" if mean else f"{claim}; {why}"
+        return replace(difference, undecided_because=why, summary=summary)
     is_first = (mean > 0) == comparison.metric.higher_is_better
     result = f"p {p_text(p_adjusted)}; {plural(n, comparison.unit)}"
     return replace(
