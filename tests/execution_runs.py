@@ -3,17 +3,12 @@
 import json
 import re
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from jsonschema import Draft202012Validator
-
-from socratic_bench import RunConfig
-from socratic_bench.benchmarks import load_benchmark
-from socratic_bench.documents.schema import Documents
 from socratic_bench.emulator import simulation
-from socratic_bench.studies.sweep.settings import SweepSettings
+from tests import schemas
 from tests.command import ROOT
 from tests.fakes import Said, Sent, answer
 
@@ -21,19 +16,7 @@ SHIPPED = ROOT / "socratic_bench" / "benchmarks" / "execution" / "data" / "probl
 MODEL = "some.model-v1:0"
 ALL = ("--pred-num-problems", "0", "--choice-num-problems", "0")
 
-
-@cache
-def _validator(kind: str) -> Draft202012Validator:
-    schema = Documents(load_benchmark("execution"), RunConfig, SweepSettings).schema(kind)
-    Draft202012Validator.check_schema(schema)
-    return Draft202012Validator(schema)
-
-
-def fitting(document: Any) -> Any:
-    """The document, which fits the schema of its kind."""
-    errors = _validator(document["kind"]).iter_errors(document)
-    assert [f"{error.json_path}: {error.message}" for error in errors] == []
-    return document
+fitting = partial(schemas.fitting, benchmark="execution")
 
 
 def rows(path: Path = SHIPPED) -> list[dict[str, Any]]:

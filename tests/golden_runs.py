@@ -2,36 +2,19 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from jsonschema import Draft202012Validator
-
-from socratic_bench import RunConfig
-from socratic_bench.benchmarks import load_benchmark
-from socratic_bench.documents.schema import Documents
 from socratic_bench.emulator import Emulator, Settings, parse_fault
-from socratic_bench.studies.sweep.settings import SweepSettings
+from tests import schemas
 from tests.command import ROOT, Outcome, account, run
 
 DATA = ROOT / "socratic_bench" / "benchmarks" / "golden" / "data"
 JUDGE = "emulator.judge-v1:0"
 KINDS = ("right", "half-right", "wrong", "refuses", "off-format")
 
-
-@cache
-def _validator(kind: str) -> Draft202012Validator:
-    schema = Documents(load_benchmark("golden"), RunConfig, SweepSettings).schema(kind)
-    Draft202012Validator.check_schema(schema)
-    return Draft202012Validator(schema)
-
-
-def fitting(document: Any) -> Any:
-    """The document, which fits the schema of its kind."""
-    errors = _validator(document["kind"]).iter_errors(document)
-    assert [f"{error.json_path}: {error.message}" for error in errors] == []
-    return document
+fitting = partial(schemas.fitting, benchmark="golden")
 
 
 def model(kind: str) -> str:

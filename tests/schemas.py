@@ -43,6 +43,20 @@ def breaches(kind: str, document: object, parts: Parts | None = None) -> list[st
 
 
 @cache
+def _validator_of(benchmark: str, kind: str) -> Any:
+    schema = Documents(load_benchmark(benchmark), RunConfig, SweepSettings).schema(kind)
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(schema)
+
+
+def fitting(document: Any, benchmark: str) -> Any:
+    """The document, which fits the schema that the benchmark has of its kind."""
+    errors = _validator_of(benchmark, document["kind"]).iter_errors(document)
+    assert [f"{error.json_path}: {error.message}" for error in errors] == []
+    return document
+
+
+@cache
 def _validator(kind: str, parts: Parts | None) -> Any:
     return _Validator(schema_of(kind, COMMON[kind], parts) if parts else schema(kind))
 
