@@ -137,6 +137,7 @@ class Parser(argparse.ArgumentParser):
         if topic == ALL:
             self.common, self.epilog = None, f"{self.variables}\n\n{self.epilog}"
         elif topic in self.topics:
+            self.usage = f"{self.prog} --benchmark {topic} --model ID [options]"
             self.description, self.epilog = f"Flags of the benchmark {topic} alone.", None
             self.common = self.topics[topic]
         elif topic and not topic.startswith("-"):

@@ -176,7 +176,7 @@ def add_runs(parser: Parser) -> None:
 def add_judging(parser: Parser) -> None:
     """Add the flag that names whose verdicts are read."""
     parser.add_argument(
-        "--judging", metavar="NAME", help="use the scores that the judge command stored as NAME"
+        "--judging", metavar="NAME", help="use the scores of the judging NAME, which judge prints"
     )
 
 

@@ -29,7 +29,7 @@ from .terminal import number
 DESCRIPTION = """\
 Scores stored runs again with another judge, jury or rubric, and compares the
 new scores with the first ones. Both stay stored: compare, report, label and
-show use the new ones with --judging NAME. To resume, repeat the command.
+show use the new ones with --judging NAME, which this command prints. To resume, repeat the command.
 
 example:
   socratic-runner judge results --judge-model ID
