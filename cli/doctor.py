@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.documents.doctor import CheckEntry, DoctorDocument, TargetEntry
 from socratic_bench.errors import ENDINGS, CheckName, CheckStatus, UsageError, Words
+from socratic_bench.models.budget import SpendingLimit
 from socratic_bench.runs import CancelToken, prepare
 from socratic_bench.runs import doctor_calls as calls_of_runs
 from socratic_bench.runs.doctor import diagnose
@@ -131,7 +132,7 @@ def diagnose_targets(
         targets,
         stores=[config],
         cancel_token=cancel_token,
-        max_cost_usd=config.max_cost_usd,
+        limit=None if config.max_cost_usd is None else SpendingLimit(config.max_cost_usd),
         call=call,
     )
 

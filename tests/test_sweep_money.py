@@ -8,15 +8,17 @@ from typing import Any
 
 import pytest
 
+from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.errors import ArtifactError, Stopped
 from socratic_bench.models.budget import ExpectedCosts, SpendingLimit
 from socratic_bench.storage.folder import FolderStore
 from socratic_bench.studies.sweep.spending import Ledger
-from tests.command import Outcome, run
+from tests.command import Outcome, account, run
 
 SWEEP = "sweep-01JDSN5Q0000000000000000AA"
+STEADY, LECTURER = "emulator.socratic-v1:0", "emulator.lecturer-v1:0"
 GRID = (
-    *("sweep", "--offline", "--models", "emulator.socratic-v1:0", "emulator.lecturer-v1:0"),
+    *("sweep", "--offline", "--models", STEADY, LECTURER),
     *("--scenarios", "ai-ethics", "career-change", "--turns", "2", "--seed", "7", "--repeats", "3"),
 )
 
@@ -145,6 +147,22 @@ def test_what_was_spent_without_a_budget_is_counted_by_the_journals(tmp_path):
     assert [*unread.values()] == [None]
     assert paid["spent_usd"] == pytest.approx(paid["cost_usd"])
     assert paid["spent_usd"] > free["cost_usd"] > 0
+
+
+def test_a_look_without_a_budget_counts_for_later_budgets(tmp_path):
+    """Journals have the calls of runs, and the ledger that of the look."""
+    with Emulator(Settings()) as served:
+        env = account(served.url, STEADY, LECTURER)
+        words = [word for word in GRID if word != "--offline"]
+        words += ["--judge-model", "emulator.judge-v1:0"]
+        run(*words, "--limit", "1", "-o", str(tmp_path), env=env)
+        looks = [name for name in stored(tmp_path)["spent_usd"] if name.endswith("-look")]
+        look_usd = stored(tmp_path)["spent_usd"][looks[0]]
+        more = ("--max-cost-usd", "3", "--limit", "1", "--resume")
+        paid = run(*words, *more, "-o", str(tmp_path), env=env).document
+
+    assert (len(looks), look_usd > 0) == (1, True)
+    assert paid["spent_usd"] >= paid["cost_usd"] + look_usd
 
 
 def test_a_damaged_ledger_is_refused_and_a_removed_one_is_made_of_the_journals(tmp_path):

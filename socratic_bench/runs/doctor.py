@@ -60,7 +60,7 @@ def diagnose(
     stores: Sequence[CoreConfig] = (),
     services: Services | None = None,
     cancel_token: CancelToken | None = None,
-    max_cost_usd: float | None = None,
+    limit: SpendingLimit | None = None,
     call: Callable[[str], str] = str,
 ) -> DoctorDocument:
     """Check the accounts of the targets, the given stores, and every target by one call.
@@ -73,7 +73,7 @@ def diagnose(
         services: those of runs that follow, which then know what was learnt here. Their spending
             limit holds, if they have one.
         cancel_token: ends the look early; the document has what was found by then.
-        max_cost_usd: the most that these calls may cost, if the services have no limit.
+        limit: what these calls may spend, if the services have no limit. It needs all prices.
         call: turns a setting's name into what messages call it.
     """
     token = cancel_token or (services.cancel_token.sibling() if services else CancelToken())
@@ -81,13 +81,12 @@ def diagnose(
         if services is None:
             services = stack.enter_context(Services(monotonic_s=token.monotonic_s))
         stack.enter_context(services.cancel_token.parent_of(token))
-        own_limit = None if max_cost_usd is None else SpendingLimit(max_cost_usd)
         diagnosis = _Diagnosis(
             targets=distinct(targets),
             services=services,
             token=token,
-            max_cost_usd=max_cost_usd,
-            limit=services.spending or own_limit,
+            max_cost_usd=limit.limit_usd if limit else None,
+            limit=services.spending or limit,
             now=SteadyClock(monotonic_s=token.monotonic_s),
         )
         return diagnosis.document(stores, call)

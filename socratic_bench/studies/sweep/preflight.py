@@ -6,7 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import wait
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from socratic_bench.benchmarks import RunConfig, load_benchmark
 from socratic_bench.catalogue.price_file import load_prices
+from socratic_bench.catalogue.prices import builtin_prices
 from socratic_bench.concurrency import start_thread
 from socratic_bench.documents.doctor import (
     CheckEntry,
@@ -35,6 +36,7 @@ from socratic_bench.errors import (
     shorten,
     to_text,
 )
+from socratic_bench.models.budget import SpendingLimit
 from socratic_bench.models.cancel import CancelToken, run_cancellable
 from socratic_bench.models.rate_limiter import RateTargets
 from socratic_bench.models.rate_target import target_of
@@ -194,11 +196,13 @@ class Preflight(Struct, frozen=True, kw_only=True):
 
     What fails is told by `notice`. If it comes first, the sweep ends by it before any cell begins.
     Nothing is looked at on the embedded endpoint, where nothing can fail, unless it comes first.
+    It spends from `new_limit`, if all prices are known.
     """
 
     request: SweepRequest
     tested: Collection[str]
     notice: Callable[[str], None]
+    new_limit: Callable[[], AbstractContextManager[SpendingLimit | None]] = nullcontext
     call: Naming = str
 
     @contextmanager
@@ -254,13 +258,20 @@ class Preflight(Struct, frozen=True, kw_only=True):
         return self._report_failures(self._diagnose(services, token))
 
     def _diagnose(self, services: Services, token: CancelToken) -> DoctorDocument:
-        return diagnose(
-            targets_of(self.request, self.tested),
-            stores=[self.request.grid.base],
-            services=services,
-            cancel_token=token,
-            call=self.call,
+        targets = targets_of(self.request, self.tested)
+        has_prices = all(
+            (target.prices or builtin_prices()).of(target.model_id, target.config.region)
+            for target in targets
         )
+        with self.new_limit() if has_prices else nullcontext() as limit:
+            return diagnose(
+                targets,
+                stores=[self.request.grid.base],
+                services=services,
+                cancel_token=token,
+                limit=limit,
+                call=self.call,
+            )
 
     def _report_failures(self, document: DoctorDocument) -> list[CheckEntry]:
         failed = [check for check in document.all_checks if check.status == "failed"]

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from datetime import datetime, timedelta
 from functools import partial
+from math import inf
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -41,7 +42,7 @@ from socratic_bench.studies.sweep.resume import (
     read_rows,
     with_plan,
 )
-from socratic_bench.studies.sweep.spending import CellBudget, Ledger
+from socratic_bench.studies.sweep.spending import UNBOUNDED_USD, CellBudget, Ledger
 from socratic_bench.version import VERSION
 
 # A resumed sweep with targets sends nothing before the last earlier request is this old: a minute,
@@ -231,7 +232,7 @@ class _SweepProcess:
         try:
             with self._spending(begun, grid, rows, is_to_play=bool(jobs)) as budget:
                 control.budget = budget
-                self._pace = self._play(control, grid, budget, n_jobs=len(jobs)) if jobs else ()
+                self._pace = self._play(control, begun, grid, n_jobs=len(jobs)) if jobs else ()
                 unfinished = [job for job in all_jobs if job.cell.key not in rows]
                 self._n_paid = budget.n_covered(unfinished) + state.n_completed if budget else None
         finally:
@@ -239,6 +240,17 @@ class _SweepProcess:
                 index.flush()
             self._display.end()
         return control.error
+
+    @contextmanager
+    def _look_limit(self, sweep_id: str) -> Iterator[SpendingLimit]:
+        """What the look of a process without a budget spends from: journals do not have it."""
+        ledger = Ledger(self._stores.all, sweep_id, f"{ULID()}-look")
+        limit = SpendingLimit(UNBOUNDED_USD, partial(ledger.keep, inf))
+        try:
+            yield limit
+        finally:
+            with suppress(ArtifactError):  # more than was spent is noted
+                ledger.keep(inf, limit.close())
 
     @contextmanager
     def _spending(
@@ -306,9 +318,10 @@ class _SweepProcess:
                 self._token.sleep(wait_s)
 
     def _play(
-        self, control: SweepControl, grid: Grid, budget: CellBudget | None, *, n_jobs: int
+        self, control: SweepControl, begun: SweepFile, grid: Grid, *, n_jobs: int
     ) -> tuple[ModelThroughput, ...]:
         """Play the cells; how fast each model was called."""
+        budget = control.budget
         self._await_targets()
         settings = self._settings
         targets = RateTargets(
@@ -327,7 +340,11 @@ class _SweepProcess:
             stack.enter_context(services)
             services.price_tables.update(self._asked.price_tables())
             look = Preflight(
-                request=self._asked, tested=control.models, notice=self._notice, call=self._call
+                request=self._asked,
+                tested=control.models,
+                notice=self._notice,
+                new_limit=nullcontext if budget else partial(self._look_limit, begun.sweep_id),
+                call=self._call,
             )
             stack.enter_context(look.over(services, self._token, self._called))
             engine = SweepEngine(
