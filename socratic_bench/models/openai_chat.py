@@ -10,7 +10,6 @@ from contextlib import contextmanager
 
 import httpx2
 import openai
-from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.catalogue.tokens import PromptBlock
@@ -76,9 +75,7 @@ _HINTS = {
     "no key goes there: give that address itself.",
     "unreadable_answer": "What answered was no chat completion: check the endpoint.",
 }
-
-
-_making = threading.Lock()  # a client is made once, though threads ask for it side by side
+_client_lock = threading.Lock()  # threads that ask for a client at once get the same one
 
 
 class FailedChatError(Exception):
@@ -93,10 +90,8 @@ class FailedChatError(Exception):
         self.began = began
 
 
-class _Seen(Struct):
-    """Of one model: the fields that it has refused, and what people should know of each."""
-
-    refused: dict[str, RefusedField]
+# By model, the fields that it has refused.
+Refused = dict[str, dict[str, RefusedField]]
 
 
 class ChatProvider(Provider):
@@ -112,12 +107,12 @@ class ChatProvider(Provider):
         monotonic_s: Callable[[], float],
         clients: dict[str, openai.OpenAI],
         stream: bool = True,
-        seen: dict[str, _Seen] | None = None,
+        refused: Refused | None = None,
     ) -> None:
         self._endpoints, self._timeout_s = tuple(endpoints), timeout_s
         self._monotonic_s, self._stream = monotonic_s, stream
         self._clients = clients
-        self._seen = {} if seen is None else seen
+        self._refused = {} if refused is None else refused
 
     def with_stream(self, stream: bool) -> "ChatProvider":  # noqa: FBT001 -- the setting itself
         """One with the same clients, which shares what is observed of models."""
@@ -127,7 +122,7 @@ class ChatProvider(Provider):
             monotonic_s=self._monotonic_s,
             stream=stream,
             clients=self._clients,
-            seen=self._seen,
+            refused=self._refused,
         )
 
     def send(self, model_id: str, request: Request, timeout_s: float) -> Answer:
@@ -171,7 +166,7 @@ class ChatProvider(Provider):
         notice = (
             f"{error.model_id} refuses {dropped.replace('_', ' ')}: the run continues without it."
         )
-        self._observed(error.model_id).refused[dropped] = RefusedField(code, notice)
+        self._refused.setdefault(error.model_id, {})[dropped] = RefusedField(code, notice)
         return replace(kind, mended=dropped, notice=notice)
 
     def sizes(self, model_id: str, request: Request) -> Sequence[PromptBlock]:
@@ -179,14 +174,11 @@ class ChatProvider(Provider):
         return message_blocks(request)
 
     def refused_fields(self, model_id: str) -> Mapping[str, RefusedField]:
-        return dict(self._observed(model_id).refused)
-
-    def _observed(self, model_id: str) -> _Seen:
-        return self._seen.setdefault(model_id, _Seen({}))
+        return dict(self._refused.get(model_id, {}))
 
     def _client(self, model_id: str) -> openai.OpenAI:
         name = split_id(model_id)[0]
-        with _making:
+        with _client_lock:
             if name not in self._clients:
                 endpoint = find_endpoint(model_id, self._endpoints, os.environ)
                 assert endpoint  # noqa: S101 -- `problems` has looked for it
