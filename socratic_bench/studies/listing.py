@@ -41,7 +41,7 @@ def list_place(place: str, region: Callable[[], str]) -> ListDocument:
 
 
 def _sweep(sweep: SweepFile, rows: Sequence[CellRow]) -> ListedSweep:
-    plan = plan_of(sweep, rows)
+    plan = plan_of(sweep, [row.axes for row in rows])
     repeats = sweep.repeats or max((row.repeat for row in rows), default=1)
     n_runs = max(len(rows), repeats * prod(map(len, plan.values())))
     primary = load_benchmark(sweep.benchmark).primary_metric

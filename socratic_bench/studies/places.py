@@ -80,13 +80,15 @@ def _begun_ms(sweep: SweepFile) -> bytes:
     return int(started_at.timestamp() * 1000).to_bytes(6)
 
 
-def plan_of(sweep: SweepFile, rows: Iterable[CellRow]) -> Mapping[str, Sequence[Value]]:
-    """All values of each axis of a sweep; by its rows if its beginning has no plan."""
+def plan_of(
+    sweep: SweepFile, played: Iterable[Mapping[str, Value]]
+) -> Mapping[str, Sequence[Value]]:
+    """All values of each axis of a sweep; by the axes of its runs if its beginning has no plan."""
     if sweep.axes is not None:
         return sweep.axes
     plan: dict[str, dict[Value, None]] = {}
-    for row in rows:
-        for name, value in row.axes.items():
+    for axes in played:
+        for name, value in axes.items():
             plan.setdefault(name, {})[value] = None
     return {name: [*values] for name, values in plan.items()}
 
@@ -119,13 +121,7 @@ class CellIndex:
     def rows(self) -> dict[str, CellRow]:
         """The last row of each cell, by its key; lines that are no rows are skipped."""
         keys = sorted(self._store.keys(self._folder))
-        rows: dict[str, CellRow] = {}
-        for body in _read_all(keys, self._store.get):
-            for line in (body or b"").splitlines():
-                with suppress(msgspec.DecodeError):
-                    row = _ROW.decode(line)
-                    rows[row.key] = row
-        return rows
+        return {row.key: row for row in rows_in(read_all(keys, self._store.get))}
 
     def add(self, row: CellRow) -> None:
         """Write a row within some seconds."""
@@ -166,13 +162,22 @@ def curated_bodies(
     keys = store.keys(f"{CURATED}{run_ids_begin_with}")
     names = [key.removeprefix(CURATED).removesuffix(".json") for key in keys]
     ids = [name for name in names if is_wanted(name)]
-    bodies = _read_all([RunKeys(name).curated for name in ids], store.get)
+    bodies = read_all([RunKeys(name).curated for name in ids], store.get)
     for name, body in zip(ids, bodies, strict=True):
         if body is not None:
             yield name, body
 
 
-def _read_all(keys: Sequence[str], get: Callable[[str], bytes | None]) -> Iterator[bytes | None]:
+def rows_in(bodies: Iterable[bytes | None]) -> Iterator[CellRow]:
+    """The rows of files of an index, in order; lines that are no rows are skipped."""
+    for body in bodies:
+        for line in (body or b"").splitlines():
+            with suppress(msgspec.DecodeError):
+                yield _ROW.decode(line)
+
+
+def read_all(keys: Sequence[str], get: Callable[[str], bytes | None]) -> Iterator[bytes | None]:
+    """The files of these keys, in order, by the names that keys have now."""
     with ThreadPoolExecutor(N_READERS, thread_name_prefix="index") as pool:
         for body in pool.map(get, keys):
             yield None if body is None else with_current_keys(body)
@@ -279,7 +284,7 @@ def _find_in(place: Place, region: Region, argument: str) -> FoundRuns:
     failed: list[CellRow] = []
     for sweep in sweeps:
         rows = CellIndex(store, sweep.sweep_id, notice=lambda _: None).rows().values()
-        plan = plan_of(sweep, rows)
+        plan = plan_of(sweep, [row.axes for row in rows])
         for row in rows:
             cells[row.run_id] = SweepCell(axes=row.axes, repeat=row.repeat, plan=plan)
             expected[row.run_id] = expected_values(row.run_id, row.axes, row.seed)
