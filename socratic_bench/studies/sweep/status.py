@@ -207,9 +207,7 @@ class SweepReader:
             cells=cells,
             spent_usd=self._spent_usd(),
             requests_per_min=self._requests_per_min(now),
-            left_s=self._left_s(
-                n_runs - sum(c.state in ("completed", "failed") for c in cells), now
-            ),
+            left_s=self._left_s(n_runs - n_ended, now),
         )
 
     def _read_rows(self) -> None:
