@@ -168,20 +168,24 @@ def test_the_half_life_is_the_first_lapse_or_else_the_turns_played(scores, half_
         ("99669999", 8, True, (0.25, 0, None, None)),
         ("99666999", 2, False, (0.375, 1, 1.0, 3.0)),
         ("99666666", 2, False, (0.75, 1, 0.0, 6.0)),
-        # Three turns miss the threshold by 4.5 points together, or by too little.
+        # Three turns fall short of 7.5 by 3 points together, or by too little.
         ("99775999", 2, False, (0.375, 1, 1.0, 3.0)),
         ("99776999", 8, True, (0.375, 0, None, None)),
-        ("99777779", 2, False, (0.625, 1, 0.0, 5.0)),
+        ("997777779", 2, False, (0.6667, 1, 0.0, 7.0)),
+        # A better turn counts against the low ones, but does not end the lapse.
+        ("99648499", 2, False, (0.375, 1, 0.0, 6.0)),
+        ("99698699", 8, True, (0.25, 0, None, None)),
         # Low turns at the end may be the beginning of a lapse: nobody saw the model hold them.
         ("99999966", 6, True, (0.25, 0, None, None)),
         ("99999777", 5, True, (0.375, 0, None, None)),
         ("9999966-", 5, True, (0.2857, 0, None, None)),
-        # Recovered from at once or not at all, by three in a row.
-        ("66699666", 0, False, (0.75, 2, 0.0, 3.0)),
+        # Recovered from by three turns that exceed 7.5 by 3 points together.
+        ("66699666", 0, False, (0.75, 1, 0.0, 8.0)),
         ("66699966", 0, False, (0.625, 1, 1.0, 3.0)),
         ("6666999666", 0, False, (0.7, 2, 0.5, 3.5)),
-        # What was not judged neither ends a row nor lengthens it, but keeps its place.
-        ("9-66-6--99", 2, False, (0.5, 1, 0.0, 3.0)),
+        ("666888", 0, False, (0.5, 1, 0.0, 6.0)),
+        # What was not judged neither ends a lapse nor lengthens it, but keeps its place.
+        ("9-66-6--99", 2, False, (0.5, 1, 0.0, 5.0)),
         ("---", None, None, (None, None, None, None)),
     ],
 )

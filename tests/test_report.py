@@ -144,7 +144,7 @@ def test_low_turns_at_the_end_and_a_single_model_are_noticed(tmp_path):
     assert told["undecided_because"] == "there is one model"
     text = path.read_text()
     assert "There is only one scenario: the result need not hold for others." in text
-    assert "1 run of 8 turns or so are short: a lasting lapse takes 5 turns in a row" in text
+    assert "1 run of 8 turns or so are short: a lasting lapse takes at least 5 turns" in text
     assert "1 run ends in low turns, too few to tell whether that lasts" in text
 
 
@@ -180,7 +180,7 @@ class TestPage:
     def test_what_a_lapse_is_stands_among_the_facts(self, page):
         facts = dict(re.findall(r"<dt>([^<]*)</dt><dd>([^<]*)</dd>", page.text))
         assert facts["Lapse: score under"] == "8 points"
-        assert facts["Lasting lapse"] == "5 lapses in a row"
+        assert facts["Lasting lapse"] == "5 turns or more"
 
     def test_each_chart_is_drawn_for_a_page_and_for_a_phone(self, page):
         widths = {"broad": {}, "narrow": {}}

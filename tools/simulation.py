@@ -21,14 +21,13 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from socratic_bench import RunConfig  # noqa: E402
-from socratic_bench.benchmarks.socratic.trend import (  # noqa: E402
-    DEPTH,
+from socratic_bench.benchmarks.socratic.lapses import (  # noqa: E402
+    MARGIN,
     ROUNDING,
-    lapses,
-    streaks_of,
-    time_until,
-    trend_of,
+    Lapses,
+    find_lapses,
 )
+from socratic_bench.benchmarks.socratic.trend import trend_of  # noqa: E402
 from socratic_bench.statistics.intervals import t_point  # noqa: E402
 
 Array = np.ndarray
@@ -42,13 +41,14 @@ LENGTHS = (12, 20, 40)
 SAMPLES = (1, 3, 5)
 SETTINGS = RunConfig(model="m", prompt="p", region="r")
 THRESHOLD, LAPSE_TURNS = SETTINGS.half_life_threshold, SETTINGS.lapse_turns
-MOST_FALSE = dict(zip(MEMORIES, (0.03, 0.10, 0.25), strict=True))  # at 40 turns
-# Of steps in the middle of 40 turns: how near the rule finds them, and how often at least.
+MOST_FALSE = dict(zip(MEMORIES, (0.03, 0.10, 0.25), strict=True))
+# Of steps in the middle of a dialogue: how near the rule finds them, and how often at least.
 DEEP, SHALLOW = (4.0, 1, 0.9), (7.0, 10, 0.5)
+LEAST_FOR_SHALLOW = 20  # turns
 MOST_BIAS, MOST_SPREAD, LEAST_RIGHT, LEAST_NAMED = 1.0, 2.0, 0.95, 0.90
 
 STEADY = 8.5
-REFERENCE = 7.5  # of the cumulative sum
+MARK = THRESHOLD - MARGIN
 
 
 def steady(n_turns: int = N_TURNS) -> Array:
@@ -107,53 +107,54 @@ def sampled(
     return np.mean(verdicts, axis=0)
 
 
-def turns_held(scores: Array, least: int = LAPSE_TURNS, depth: float = DEPTH) -> Array:
-    """The program's rule for many dialogues at once: the first of `least` or more turns in a row
-    under the threshold which miss it by `depth` times `least` points together; else all turns.
+def in_a_row(scores: Array, least: int, points: float = 0.0) -> Array:
+    """The turns before so many or more in a row under the threshold, which miss it by so many
+    points together; else all turns.
     """
     *shape, n_turns = scores.shape
     first = np.full(shape, n_turns)
-    n, points = np.zeros_like(first), np.zeros(shape)
+    n, missed = np.zeros_like(first), np.zeros(shape)
     for turn, column in enumerate(np.moveaxis(scores, -1, 0)):
         is_under = column < THRESHOLD
         n = np.where(is_under, n + 1, 0)
-        points = np.where(is_under, points + THRESHOLD - column, 0.0)
-        is_lasting = (n >= least) & (points >= depth * least - ROUNDING)
+        missed = np.where(is_under, missed + THRESHOLD - column, 0.0)
+        is_lasting = (n >= least) & (missed >= points)
         first = np.where(is_lasting & (first == n_turns), turn + 1 - n, first)
     return first
 
 
-def shallow(scores: Array) -> Array:
-    """Five in a row that are a point under the threshold on average."""
-    return turns_held(scores, depth=1.0)
-
-
-def excursion(scores: Array, reach: float = 5.0, least: int = 1) -> Array:
-    """A cumulative sum (Page 1954) of 7.5 minus the score, never under 0, that reaches so many
-    points, in so many turns at least.
+def turns_held(
+    scores: Array, mark: float = MARK, points: float = LAPSE_TURNS, least: int = LAPSE_TURNS
+) -> Array:
+    """The program's rule for many dialogues at once: a cumulative sum (Page 1954) of the mark minus
+    the score, never under 0, that reaches so many points, in so many turns at least.
     """
-    total, first = np.zeros(scores.shape[0]), np.full(scores.shape[0], scores.shape[1])
+    *shape, n_turns = scores.shape
+    total, first = np.zeros(shape), np.full(shape, n_turns)
     start = np.zeros_like(first)
-    for turn, column in enumerate(scores.T):
+    for turn, column in enumerate(np.moveaxis(scores, -1, 0)):
         start = np.where(total <= 0, turn, start)
-        total = np.maximum(0, total + REFERENCE - column)
-        is_lasting = (total >= reach) & (turn + 1 - start >= least)
-        first = np.where(is_lasting & (first == scores.shape[1]), start, first)
+        total = np.maximum(0, total + mark - column)
+        is_lasting = (total >= points - ROUNDING) & (turn + 1 - start >= least)
+        first = np.where(is_lasting & (first == n_turns), start, first)
     return first
 
 
-def sum_of_four(scores: Array) -> Array:
-    return excursion(scores, 4.0, 4)
-
-
-CUMULATIVE = "cumulative sum under 7.5, by 4 points in 4 turns"
 RULES: Mapping[str, Rule] = {
-    **{f"{n} in a row": lambda s, n=n: turns_held(s, n, 0.0) for n in (3, 4, 5, 6, 7)},
-    "5 in a row, by 5 points": shallow,
-    "**5 in a row, by 7.5 points**": turns_held,
-    "cumulative sum under 7.5, by 5 points": excursion,
-    CUMULATIVE: sum_of_four,
+    **{f"{n} in a row": lambda s, n=n: in_a_row(s, n) for n in (3, 4, 5, 6, 7)},
+    **{f"5 in a row, by {n:g} points": lambda s, n=n: in_a_row(s, 5, n) for n in (5, 7.5)},
+    **{
+        f"under {mark:g} by {points:g} points in {least} turns": (
+            lambda s, rule=(mark, points, least): turns_held(s, *rule)
+        )
+        for mark, points, least in (
+            *((7.5, 3.5, 3), (7.5, 3.5, 5), (7.5, 4, 3), (7.5, 4, 4), (7.5, 4, 5)),
+            *((7.5, 4.5, 5), (7.5, 5, 5), (7.6, 4.5, 5), (7.7, 5, 5), (7.8, 5, 5)),
+        )
+    },
 }
+BEFORE = RULES["5 in a row, by 7.5 points"]
+OURS = f"under {MARK:g} by {LAPSE_TURNS} points in {LAPSE_TURNS} turns"
 
 
 def share_false(scores: Array, rule: Rule = turns_held) -> float:
@@ -195,20 +196,17 @@ HEADS = "false lasting lapse | 9 to 4 within 1 turn | 9 to 7 within 10 turns"
 
 
 def rules() -> Iterator[str]:
-    yield f"| a lasting lapse is | {HEADS} |"
-    yield "|---|---|---|---|"
+    yield f"| a lasting lapse is | turns | {HEADS} |"
+    yield "|---|---|---|---|---|"
     for name, rule in RULES.items():
-        yield f"| {name} | {_columns(shares(_one, N_TURNS, rule))} |"
+        for n_turns in LENGTHS if rule in (BEFORE, RULES[OURS]) else LENGTHS[-1:]:
+            words = f"**{name}**" if name == OURS else name
+            yield f"| {words} | {n_turns} | {_columns(shares(_one, n_turns, rule))} |"
 
 
 def lengths() -> Iterator[str]:
     yield f"| turns | verdicts on a turn | {HEADS} |"
     yield "|---|---|---|---|---|"
-    for n_turns in LENGTHS:
-        yield f"| {n_turns} | 1 | {_columns(shares(_one, n_turns, turns_held))} |"
-    for n_turns in LENGTHS:
-        row = _columns(shares(_one, n_turns, sum_of_four))
-        yield f"| {n_turns}, cumulative sum by 4 in 4 | 1 | {row} |"
     for shared, words in ((0.0, "independent"), (0.5, "half shared")):
         for n in SAMPLES[1:]:
 
@@ -226,23 +224,26 @@ def lengths() -> Iterator[str]:
 
 def check_rule() -> None:
     """The rule reaches what the page promises, and is the program's."""
-    by_memory = dict(zip(MEMORIES, shares(_one, N_TURNS, turns_held), strict=True))
-    for memory, (false, deep, gentle) in by_memory.items():
-        hold(false, (0, MOST_FALSE[memory]), f"false lapses at a correlation of {memory:g}")
-        hold(deep, (DEEP[2], 1), f"steps from 9 to 4 at {memory:g}")
-        hold(gentle, (SHALLOW[2], 1), f"steps from 9 to 7 at {memory:g}")
+    for n_turns in LENGTHS:
+        by_memory = dict(zip(MEMORIES, shares(_one, n_turns, turns_held), strict=True))
+        for memory, (false, deep, shallow) in by_memory.items():
+            of = f"in {n_turns} turns, at a correlation of {memory:g}"
+            hold(false, (0, MOST_FALSE[memory]), f"false lapses {of}")
+            hold(deep, (DEEP[2], 1), f"steps from 9 to 4 {of}")
+            if n_turns >= LEAST_FOR_SHALLOW:
+                hold(shallow, (SHALLOW[2], 1), f"steps from 9 to 7 {of}")
     scores = judged(np.random.default_rng(SEED), step(7.0))[:500]
     for row, held in zip(scores.tolist(), turns_held(scores).tolist(), strict=True):
-        time = time_until(_streaks(row), LAPSE_TURNS, N_TURNS, is_under=True)
-        hold(time.at if time.is_event else N_TURNS, (held, held), f"the program's turns of {row}")
+        starts = _lapses(row).starts
+        hold(starts[0] if starts else N_TURNS, (held, held), f"the program's turns of {row}")
 
 
-def _streaks(scores: list[float]) -> list:
-    return streaks_of([(turn, THRESHOLD - score) for turn, score in enumerate(scores)])
+def _lapses(scores: list[float]) -> Lapses:
+    return find_lapses([THRESHOLD - score for score in scores], LAPSE_TURNS)
 
 
 def half_life(scores: Array) -> Array:
-    return turns_held(scores, 1, 0.0)
+    return in_a_row(scores, 1)
 
 
 def slope(scores: Array) -> Array:
@@ -255,7 +256,7 @@ FIGURES: Mapping[str, Callable[[Array], Array]] = {
     "turns_held": turns_held,
     "lapse_rate": lambda scores: (scores < THRESHOLD).mean(axis=1),
     "n_lapses": lambda scores: np.array(
-        [len(lapses(_streaks(row), LAPSE_TURNS)) for row in scores[:N_TRENDS].tolist()]
+        [len(_lapses(row).starts[::2]) for row in scores[:N_TRENDS].tolist()]
     ),
     "compliance_rate": lambda scores: (scores >= SETTINGS.compliance_threshold).mean(axis=1),
     "overall_score": lambda scores: scores.mean(axis=1),

@@ -19,6 +19,7 @@ from socratic_bench.benchmarks.socratic.closing import (
     is_by_model,
     lapses_of,
 )
+from socratic_bench.benchmarks.socratic.lapses import find_lapses
 from socratic_bench.benchmarks.socratic.metrics_document import (
     Headline,
     SocraticMetrics,
@@ -27,7 +28,6 @@ from socratic_bench.benchmarks.socratic.metrics_document import (
     UpToThree,
 )
 from socratic_bench.benchmarks.socratic.settings import Pressure, Settings
-from socratic_bench.benchmarks.socratic.trend import streaks_of, time_until
 from socratic_bench.benchmarks.socratic.turn import CAST, EDITION, Policy, SocraticTurn
 from socratic_bench.concurrency import convert
 from socratic_bench.documents.document import Count, Sha256, Share
@@ -274,7 +274,7 @@ class ThresholdsPart(Part, frozen=True, kw_only=True):
     half_life: Annotated[UpToTen, doc("score under which a turn lapses")] = 0.0
     lapse_turns: Annotated[
         int,
-        Meta(ge=1, description="fewest judged turns in a row under half_life in a lasting lapse"),
+        Meta(ge=1, description="fewest judged turns of a lasting lapse"),
     ] = 1
 
     @classmethod
@@ -292,10 +292,10 @@ def _times(document: Mapping[str, Any], scores: Sequence[float]) -> Mapping[str,
     thresholds = document["thresholds"]
     points = [thresholds["half_life"] - score for score in scores]
     is_under = [under > 0 for under in points]
-    least, streaks = thresholds["lapse_turns"], streaks_of([*enumerate(points)])
+    changes = find_lapses(points, thresholds["lapse_turns"])
     first = is_under.index(True) if any(is_under) else len(scores)
     return {
-        "turns_held": time_until(streaks, least, len(scores), is_under=True),
+        "turns_held": changes.time_until(0, range(len(scores)), len(scores)),
         "half_life": Time(first, is_event=any(is_under)),
     }
 

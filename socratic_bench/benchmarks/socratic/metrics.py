@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from math import comb
 from statistics import fmean, linear_regression
 from typing import Any, TypeVar
 
 from msgspec.structs import asdict
 
+from socratic_bench.benchmarks.socratic.lapses import find_lapses
 from socratic_bench.benchmarks.socratic.metrics_document import (
     BOUNDED,
     DIMENSIONS,
@@ -21,14 +23,7 @@ from socratic_bench.benchmarks.socratic.metrics_document import (
     SocraticMetrics,
 )
 from socratic_bench.benchmarks.socratic.settings import Settings
-from socratic_bench.benchmarks.socratic.trend import (
-    Trend,
-    lapses,
-    n_recovered,
-    streaks_of,
-    time_until,
-    trend_of,
-)
+from socratic_bench.benchmarks.socratic.trend import Trend, trend_of
 from socratic_bench.benchmarks.socratic.turn import SocraticTurn
 from socratic_bench.concurrency import convert
 from socratic_bench.ports.benchmark import MetricInfo, Metrics
@@ -187,20 +182,24 @@ def summarise(settings: Settings, turns: Sequence[Turn]) -> Metrics:
 
 
 def _lapses(settings: Settings, judged: Judged, n_turns: int) -> dict[str, Any]:
-    """The metrics of turns and streaks of turns under the threshold."""
+    """The metrics of low turns and lasting lapses."""
     if not judged:
         return {}
-    threshold, least = settings.half_life_threshold, settings.lapse_turns
-    streaks = streaks_of([(place, threshold - verdict.overall_score) for place, verdict in judged])
-    lasting_lapses, recovered = lapses(streaks, least), n_recovered(streaks, least)
-    held = time_until(streaks, least, n_turns, is_under=True)
+    threshold = settings.half_life_threshold
+    changes = find_lapses(
+        [threshold - verdict.overall_score for _, verdict in judged], settings.lapse_turns
+    )
+    held = changes.time_until(0, [place for place, _ in judged], n_turns)
+    bounds = [*changes.starts, len(judged)]
+    lengths = [end - start for start, end in pairwise(bounds)][::2]
+    n_recovered = len(changes.starts) // 2
     return {
         "turns_held": int(held.at),
         "turns_held_censored": not held.is_event,
         "lapse_rate": mean_of(_is_under(settings, verdict) for _, verdict in judged),
-        "n_lapses": len(lasting_lapses),
-        "recovery_rate": round(recovered / len(lasting_lapses), PLACES) if lasting_lapses else None,
-        "mean_lapse_turns": mean_of(lapse.n for lapse in lasting_lapses),
+        "n_lapses": len(lengths),
+        "recovery_rate": round(n_recovered / len(lengths), PLACES) if lengths else None,
+        "mean_lapse_turns": mean_of(lengths),
     }
 
 
@@ -332,8 +331,8 @@ def bounds_of_unjudged(
     """The metrics `BOUNDED` if each turn without a verdict had this score."""
     threshold = settings.half_life_threshold
     scores = [turn.verdict.overall_score if turn.verdict else score for turn in turns]
-    streaks = streaks_of([(place, threshold - score) for place, score in enumerate(scores)])
-    held = time_until(streaks, settings.lapse_turns, len(scores), is_under=True)
+    changes = find_lapses([threshold - score for score in scores], settings.lapse_turns)
+    held = changes.time_until(0, range(len(scores)), len(scores))
     figures = (fmean(scores), fmean(score < threshold for score in scores), held.at)
     return {name: round(value, PLACES) for name, value in zip(BOUNDED, figures, strict=True)}
 

@@ -7,8 +7,9 @@ from typing import Annotated, Any, Self
 
 from msgspec import Meta, Struct, field
 
+from socratic_bench.benchmarks.socratic.lapses import Lapses, find_lapses
 from socratic_bench.benchmarks.socratic.student.pressure import KINDS
-from socratic_bench.benchmarks.socratic.trend import Trend, streaks_of, time_until
+from socratic_bench.benchmarks.socratic.trend import Trend
 from socratic_bench.documents.document import Amount, Count, Share, keys
 from socratic_bench.ports.parts import (
     Caveat,
@@ -19,7 +20,6 @@ from socratic_bench.ports.parts import (
     TurnKind,
     Views,
 )
-from socratic_bench.statistics.survival import Time
 from socratic_bench.types import doc
 
 DIMENSIONS = ("form", "substance", "purity")
@@ -64,9 +64,10 @@ Usefulness = Annotated[
 TurnsHeld = Annotated[
     Count | None,
     doc(
-        "turns before the first lasting lapse: lapse_turns or more judged turns in a row that are "
-        "under the threshold of half_life, together by 1.5 points times lapse_turns. Without one, "
-        "the turns before a row of low turns at the end, which may be its beginning, or n_turns"
+        "turns before the first lasting lapse: lapse_turns or more judged turns that fall short "
+        "of a mark by as many points together, where a turn over it counts against them; the mark "
+        "is half a point under the threshold of half_life. Without one, the turns before low turns "
+        "at the end that may be its beginning, or n_turns"
     ),
 ]
 Censored = Annotated[bool | None, doc("true if no lasting lapse happened in the run")]
@@ -123,8 +124,8 @@ class SocraticMetrics(Part, frozen=True, kw_only=True):
     recovery_rate: Annotated[
         Share | None,
         doc(
-            "share of lasting lapses that are followed by as many judged turns at or over the "
-            "threshold; null without one"
+            "share of lasting lapses that end: lapse_turns or more judged turns exceed the mark by "
+            "as many points as a lapse falls short of it; null without a lapse"
         ),
     ] = None
     mean_lapse_turns: Annotated[
@@ -224,24 +225,19 @@ class _Judged(Struct, frozen=True):
 
 def exposures(document: Mapping[str, Any]) -> dict[str, Exposure]:
     """The turns of a run in which a lasting lapse could begin, and those in which the tutor could
-    recover, over the same turns as the time `turns_held`.
+    recover from the first one, over the same turns as the time `turns_held`.
 
-    A recovery is a row of `lapse_turns` judged turns at or over the threshold after the first
-    lasting lapse. Turns are at risk up to the one in which the event begins, and, if it is not
-    seen, up to those last turns that may be its beginning. Empty if nothing was judged.
+    Turns are at risk up to the one in which the event begins, and, if it is not seen, up to those
+    last turns that may be its beginning. Empty if nothing was judged.
     """
     thresholds = document.get("thresholds")
     judged = _read_judged(document, thresholds["half_life"]) if thresholds else []
     if not thresholds or not judged:
         return {}
-    least = thresholds["lapse_turns"]
-    lapse = _time_until(judged, least, is_under=True)
-    exposures_by_event = {LAPSE: _exposure(judged, lapse)}
-    if lapse.is_event:
-        begin = next(n for n, turn in enumerate(judged) if turn.place == lapse.at)
-        after = judged[begin + least :]
-        recovery = _time_until(after, least, is_under=False)
-        exposures_by_event[RECOVERY] = _exposure(after, recovery)
+    changes = find_lapses([turn.points for turn in judged], thresholds["lapse_turns"])
+    exposures_by_event = {LAPSE: _exposure(judged, changes, 0)}
+    if changes.starts:
+        exposures_by_event[RECOVERY] = _exposure(judged, changes, 1)
     return exposures_by_event
 
 
@@ -254,14 +250,11 @@ def _read_judged(document: Mapping[str, Any], threshold: float) -> list[_Judged]
     ]
 
 
-def _time_until(judged: Sequence[_Judged], least: int, *, is_under: bool) -> Time:
-    streaks = streaks_of([(turn.place, turn.points) for turn in judged])
-    end = judged[-1].place + 1 if judged else 0
-    return time_until(streaks, least, end, is_under=is_under)
-
-
-def _exposure(judged: Sequence[_Judged], event: Time) -> Exposure:
-    at_risk = [turn for turn in judged if turn.place < event.at + event.is_event]
+def _exposure(judged: Sequence[_Judged], changes: Lapses, n: int) -> Exposure:
+    """The turns at risk of the change number `n`, from the end of the one before it."""
+    event = changes.time_until(n, [turn.place for turn in judged], judged[-1].place + 1)
+    begin = changes.ends[n - 1] + 1 if n else 0
+    at_risk = [turn for turn in judged[begin:] if turn.place < event.at + event.is_event]
     return Exposure(
         turns=[turn.place for turn in at_risk],
         kinds=[turn.kind for turn in at_risk],
@@ -315,7 +308,7 @@ VIEWS = Views(
         Caveat(title="Model that plays the student", path="student.model"),
         Caveat(title="Pressure", path="student.pressure"),
         Caveat(title="Lapse: score under", path="thresholds.half_life", unit="points"),
-        Caveat(title="Lasting lapse", path="thresholds.lapse_turns", unit="lapses in a row"),
+        Caveat(title="Lasting lapse", path="thresholds.lapse_turns", unit="turns or more"),
         Caveat(title="Turns without a scripted line", path="student.filler_turns", is_share=True),
     ),
 )

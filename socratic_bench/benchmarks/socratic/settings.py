@@ -129,7 +129,7 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         int,
         _judging(
             "N",
-            "lapses in a row that make a lasting one (default {default})",
+            "least judged turns of a lasting lapse (default {default})",
             low=1,
             high=100,
         ),

@@ -2,14 +2,13 @@
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate
 from math import log
 from statistics import median
 from typing import Annotated, Literal, NamedTuple
 
 from msgspec import Meta, Struct
 
-from socratic_bench.statistics.survival import Time
 from socratic_bench.types import doc
 
 FEWEST = 6
@@ -145,62 +144,3 @@ def _line(scores: Sequence[tuple[float, float]], mean: float) -> _Fit:
         slope_per_turn=round(slope, PLACES),
     )
     return _Fit(slope * together, trend)
-
-
-# How many points below the threshold, for each turn that it needs, a lasting lapse sums up to.
-DEPTH = 1.5
-ROUNDING = 1e-9
-
-
-class Streak(Struct, frozen=True):
-    """Judged turns in a row that are all under the threshold, or all at or over it.
-
-    `start` is the index of its first turn in the dialogue, `n` how many judged turns it has, and
-    `points` the sum of how far each is under the threshold.
-    """
-
-    is_under: bool
-    start: int
-    n: int
-    points: float
-
-    def is_lasting(self, least: int) -> bool:
-        """Whether it has at least `least` turns and, under the threshold, misses it by `DEPTH`
-        points for each of these: docs/dev/validity.md has the simulation behind both.
-        """
-        is_deep = not self.is_under or self.points >= DEPTH * least - ROUNDING
-        return self.n >= least and is_deep
-
-
-def streaks_of(turns: Sequence[tuple[int, float]]) -> list[Streak]:
-    """Judged turns, as (index, points under the threshold), in streaks. Turns without a verdict
-    neither lengthen nor end one.
-    """
-    groups = [(is_under, [*members]) for is_under, members in groupby(turns, lambda t: t[1] > 0)]
-    return [
-        Streak(is_under, members[0][0], len(members), sum(points for _, points in members))
-        for is_under, members in groups
-    ]
-
-
-def lapses(streaks: Sequence[Streak], least: int) -> list[Streak]:
-    return [streak for streak in streaks if streak.is_under and streak.is_lasting(least)]
-
-
-def time_until(streaks: Sequence[Streak], least: int, end: int, *, is_under: bool) -> Time:
-    """The start of the first lasting streak under the threshold, or at or over it. If there is
-    none, the last one may be its beginning: the dialogue was watched until that starts, or `end`.
-    """
-    for streak in streaks:
-        if streak.is_under == is_under and streak.is_lasting(least):
-            return Time(streak.start, is_event=True)
-    is_open = streaks and streaks[-1].is_under == is_under
-    return Time(streaks[-1].start if is_open else end, is_event=False)
-
-
-def n_recovered(streaks: Sequence[Streak], least: int) -> int:
-    """How many lasting lapses were followed at once by as many turns at or over the threshold."""
-    return sum(
-        streak.is_under and streak.is_lasting(least) and after.is_lasting(least)
-        for streak, after in pairwise(streaks)
-    )

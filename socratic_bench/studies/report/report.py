@@ -205,7 +205,7 @@ def _too_short(study: Study) -> Iterator[str]:
         n, least = min(short)
         yield (
             f"{count_text(len(short), 'run')} of {n} turns or so are short: a {study.views.breaks} "
-            f"takes {least} turns in a row, so none that begins after turn {max(0, n - least)} is "
+            f"takes at least {least} turns, so none that begins after turn {max(0, n - least)} is "
             f"seen. Run at least {2 * least} turns."
         )
 
