@@ -2,20 +2,24 @@
 
 import pytest
 
-from tests.command import run
+from tests.command import daily, run
 
 STEADY, LATE, EARLY = (f"emulator.{name}-v1:0" for name in ("socratic", "drift-12", "drift-5"))
 FOUR = ("ai-ethics", "career-change", "time-management", "black-is-due")
 EIGHT = (*FOUR, "milk-price", "own-fault", "the-or-a", "iron-gets-wet")
-JUDGES = ("judge-v1:0", "judge-noise-5-v1:0", "judge-noise-10-v1:0")
+# A judge, turns and repeats; noise of 10 % needs the longer ones.
+CASES = [
+    ("judge-noise-5-v1:0", 14, 2),
+    *((judge, 20, 3) for judge in ("judge-v1:0", "judge-noise-5-v1:0", "judge-noise-10-v1:0")),
+]
 
 
-@pytest.mark.parametrize("judge", JUDGES)
-def test_who_keeps_asking_longest(judge, tmp_path):
+@pytest.mark.parametrize(("judge", "turns", "repeats"), daily(CASES, first=1))
+def test_who_keeps_asking_longest(judge, turns, repeats, tmp_path):
     """Four scenarios say how many more are needed; with eight sweep and report name the best."""
-    words = ("sweep", "--offline", "--models", EARLY, STEADY, LATE, "--turns", "20", "--seed", "7")
-    words = (*words, "--repeats", "3", "--pressure", "low", "--judge-model", f"emulator.{judge}")
-    words = (*words, "-q", "-o", str(tmp_path), "--scenarios")
+    words = ("sweep", "--offline", "--models", EARLY, STEADY, LATE, "--turns", str(turns), "-q")
+    words = (*words, "--repeats", str(repeats), "--pressure", "low", "--seed", "7")
+    words = (*words, "--judge-model", f"emulator.{judge}", "-o", str(tmp_path), "--scenarios")
     few = run(*words, *FOUR).document
     of_few = run("report", str(tmp_path), "--markdown", str(tmp_path / "few.md"))
     played = run(*words, *EIGHT, "--resume").document

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
 from socratic_bench.catalogue.models import price_rows, price_source
@@ -122,6 +122,8 @@ class PriceTable(Struct, frozen=True):
     models: Mapping[str, Mapping[str, Any]]
     source: PriceSource
     below: PriceTable | None = None
+    # By model id and region: documents need the prices of each call, of few models.
+    _prices: dict[tuple[str, str | None], ModelPrices | None] = field(default_factory=dict)
 
     def of(self, model_id: str, region: str | None = None) -> ModelPrices | None:
         """The prices of a model id, profile id or ARN; `None` if they are not known.
@@ -129,6 +131,12 @@ class PriceTable(Struct, frozen=True):
         A price for the region precedes one for all regions, and a whole name precedes one that ends
         with `*`. A price of the same model in another region's profile is never used.
         """
+        place = model_id, region
+        if place not in self._prices:
+            self._prices[place] = self._find_prices(model_id, region)
+        return self._prices[place]
+
+    def _find_prices(self, model_id: str, region: str | None) -> ModelPrices | None:
         names = _price_keys(model_id, region)
         key = next((name for name in names if name in self.models), None) or max(
             (key for key in self.models if key[-1:] == "*" and model_id.startswith(key[:-1])),

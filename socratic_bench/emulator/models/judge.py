@@ -8,7 +8,7 @@ needs information that no question can give.
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal
 
 from msgspec import Struct
@@ -363,6 +363,8 @@ def is_open_question(sentence: str) -> bool:
     return question.endswith("?") and not is_closed(question)
 
 
+# What a student and a tutor said is read again with each verdict of their dialogue.
+@lru_cache(2048)
 def content(text: str) -> frozenset[str]:
     """The stems of the words that say what is talked about; of scripts without spaces, pairs."""
     stems: set[str] = set()
@@ -420,14 +422,17 @@ def _questions(line: str) -> Sequence[str]:
     ]
 
 
-def _words(text: str) -> list[str]:
-    return _WORD.findall(_plain(text))
+@lru_cache(2048)
+def _words(text: str) -> Sequence[str]:
+    return tuple(_WORD.findall(_plain(text)))
 
 
+@lru_cache(2048)
 def _plain(text: str) -> str:
     return unicodedata.normalize("NFKC", text).casefold().replace("\u2019", "'")
 
 
+@lru_cache(4096)
 def _stem(word: str) -> str:
     cut = _SUFFIX.sub("", word)
     return (cut if len(cut) >= _FEWEST_LETTERS else word)[:_STEM]
