@@ -94,7 +94,6 @@ class Parser(argparse.ArgumentParser):
     commands: Sequence[str] = ()
     common: Sequence[str] | None = None  # the flags that its help has; all if it is `None`
     topics: Mapping[str, Sequence[str]] = MappingProxyType({})  # flags by topic of its help
-    topic_notes: Mapping[str, str] = MappingProxyType({})  # what a topic is about
     variables = ""  # what its whole help says of them
 
     def __init__(self, **options: "Any") -> None:  # noqa: ANN401 -- as argparse takes them
@@ -165,9 +164,8 @@ class Parser(argparse.ArgumentParser):
                 name for members in actions.values() for a in members for name in a.option_strings
             }
             topics = [t for t, names in self.topics.items() if options & {f"--{n}" for n in names}]
-            notes = {topic: f" ({note})" for topic, note in self.topic_notes.items()}
-            helps = [f"--help {topic}{notes.get(topic, '')}" for topic in (ALL, *topics)]
-            self.epilog = f"more flags: {', '.join(helps)}\n\n{epilog}"
+            of_topics = f"; of one benchmark: --help {'|'.join(topics)}" if topics else ""
+            self.epilog = f"more flags: --help {ALL}{of_topics}\n\n{epilog}"
         text, self.epilog = super().format_help(), epilog
         for group, members in actions.items():
             group._group_actions = members  # noqa: SLF001

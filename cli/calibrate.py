@@ -35,17 +35,16 @@ from .settings import bucket_region, call_by_flags, read_untested
 from .single_run import print_estimate
 
 DESCRIPTION = """\
-Lets a judge score replies that people have labelled, and measures how far both
-agree: kappa, alpha, error, bias, precision, recall and AUC, with confidence
-intervals over dialogues.
+Measures judge-human agreement: a judge scores replies that people have labelled.
+Prints kappa, alpha, error, bias, precision, recall and AUC with 95 % confidence
+intervals, clustered by scenario.
 
 example:
   socratic-runner calibrate --labels labels.csv --runs results --judge-model ID
 """
 EXIT_CODES = """\
 exit codes: 0 complete, 2 usage, 3 credentials or access, 4 service or storage
-unavailable, 5 too few replies judged, 6 budget or deadline, 129 SIGHUP, 130
-SIGINT, 143 SIGTERM
+unavailable, 5 too few replies judged, 6 budget or deadline, 128+N signal N
 """
 # Flags of a run that asks the tested model.
 EXCLUDED = {
@@ -62,20 +61,20 @@ LABELS: tuple[Row, ...] = (
     ),
     (
         *("labels", "--mrbench", "many", "FILE"),
-        "MRBench (V1, V2) or BEA 2025 annotations; rubric mrbench-8",
+        "labels of MRBench (V1, V2) or BEA 2025; the rubric is mrbench-8",
     ),
     (
         *("labels", "--runs", "many", "RUNS"),
-        "stored runs that the labels name turns of",
+        "stored runs that the labelled turns belong to",
     ),
-    ("labels", "--rubric", "word", "NAME|FILE", "rubric: a name or a TOML file"),
+    ("labels", "--rubric", "word", "NAME|FILE", "rubric: built-in name or TOML file"),
     (
         *("labels", "--match", "many", "LABEL=QUANTITY"),
         MATCH_HELP,
     ),
     (
         *("labels", "--plan", "word", "X"),
-        "report how many more labels give intervals of ±X",
+        "say how many more labels narrow the CIs to ±X",
     ),
 )
 LABEL_FLAGS = frozenset(flag.removeprefix("--") for _, flag, *_ in LABELS)
@@ -109,14 +108,13 @@ def main(words: Sequence[str]) -> int:
         document = _store_document(calibration, result)
     except BenchError as error:
         error.call_settings(call_by_flags())
-        print_failure(error, flags, has_table=True)
+        print_failure(error, flags)
         return error.exit_code
     unwritten = print_document(
         document,
         words=partial(_say_calibration, document),
         flags=flags,
         error=result.error or document.error,
-        has_table=True,
     )
     return result.exit_code or unwritten
 

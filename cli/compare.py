@@ -29,7 +29,6 @@ from .flags import (
     add_judging,
     add_output,
     add_runs,
-    add_switches,
     read_matches,
 )
 from .output import plain, print_document, say, say_table, waiting_for
@@ -37,9 +36,9 @@ from .settings import bucket_region, call_by_flags, calling_flags
 from .terminal import UNKNOWN, interval, number
 
 DESCRIPTION = """\
-Compares models over stored runs: means, and differences over pairs of runs of
-the same scenario and repeat. A model found in two folders is compared between
-them (old against new).
+Compares models across stored runs: means, and paired differences between runs
+of the same scenario and repeat. A model that is in two of the RUNS is compared
+with itself (old against new).
 Confidence intervals need:
   pip install "socratic-runner[stats]"
 
@@ -69,7 +68,6 @@ def main(words: Sequence[str]) -> int:
         words=partial(_say_comparison, document),
         flags=vars(flags),
         error=document.error,
-        has_table=True,
     )
     return unwritten or (EXIT_GATE if document.error else 0)
 
@@ -83,42 +81,42 @@ def build_parser() -> Parser:
     add_runs(parser)
     add_judging(parser)
     parser.add_argument(
-        "--baseline", metavar="FILE", help="compare each model with these earlier runs"
+        "--baseline", metavar="RUNS", help="earlier runs to compare each model with"
     )
     parser.add_argument(
         "--max-drop",
         metavar="METRIC=VALUE",
         nargs="+",
         action="extend",
-        help="exit 5 if METRIC is worse than the baseline's by more than VALUE, or unknown; "
-        "METRIC.low: by the worse limit of its confidence interval",
+        help="exit 5 if METRIC is worse than in --baseline by more than VALUE, or null; METRIC.low "
+        "counts the worse end of the difference's 95 %% CI",
     )
     parser.add_argument(
         "--fail-under",
         metavar="METRIC=VALUE",
         nargs="+",
         action="extend",
-        help="exit 5 if a model's mean of METRIC is lower, or unknown; METRIC.low: the lower limit "
-        "of its confidence interval; turns_held.median: median turns held",
+        help="exit 5 if a model's mean METRIC is below VALUE, or null; METRIC.low counts the lower "
+        "end of its 95 %% CI, turns_held.median the median",
     )
     parser.add_argument(
         "--fail-over",
         metavar="METRIC=VALUE",
         nargs="+",
         action="extend",
-        help="exit 5 if a model's mean of METRIC is higher, or unknown; METRIC.high: the upper "
-        "limit of its confidence interval",
+        help="exit 5 if a model's mean METRIC is above VALUE, or null; METRIC.high counts the "
+        "upper end of its 95 %% CI",
     )
     parser.add_argument(
-        "--metrics", metavar="NAME", nargs="+", action="extend", help="metrics to compare"
+        "--metrics", metavar="NAME", nargs="+", action="extend", help="compare only these metrics"
     )
     parser.add_argument(
         "--labels",
         metavar="FILE",
         nargs="+",
         action="extend",
-        help="human labels of some turns, JSONL or CSV: adds bias-corrected scores, rates and "
-        "differences",
+        help="human labels of some turns (JSONL or CSV): corrects means, rates and differences for "
+        "the judge's bias",
     )
     parser.add_argument(
         "--match", metavar="LABEL=QUANTITY", nargs="+", action="extend", help=MATCH_HELP
@@ -128,13 +126,12 @@ def build_parser() -> Parser:
         metavar="SCORE<N",
         nargs="+",
         action="extend",
-        help="with --labels: also correct the rate of turns with such a score, such as 'purity<2' "
-        "(or SCORE>=N)",
+        help="with --labels: add the corrected rate of turns with such a score: 'purity<2' or "
+        "'purity>=3'",
     )
     parser.add_argument(
-        "--allow", action="store_true", help="allow runs with different settings or judges"
+        "--allow", action="store_true", help="compare runs although judges or settings differ"
     )
-    add_switches(parser, "json")
     add_output(parser)
     return parser
 
@@ -227,7 +224,7 @@ def _say_turns(contenders: Sequence[Contender]) -> None:
     heads = [str(turn) for turn in turns]
     say("")
     # Every other turn is left out first.
-    left_out = f" ({n_columns} of {len(judged)})" if n_columns < len(judged) else ""
+    left_out = f" ({n_columns} of {len(judged)} turns)" if n_columns < len(judged) else ""
     say_table((f"score by turn{left_out}", *heads), rows, (*heads[1:-1:2], *heads[2:-1:2]))
 
 

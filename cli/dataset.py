@@ -36,9 +36,9 @@ VERIFY, MUTATE = "verify", "mutate"
 FEWEST_RUNS, DEFAULT_RUNS, MOST_RUNS = 2, 3, 10
 DEFAULT_TIMEOUT_S, MOST_TIMEOUT_S = 5.0, 600.0
 DESCRIPTION = """\
-verify runs the programs of a data set, and lists rows whose stored outputs are
-wrong, are no literals, or differ between runs. mutate adds a mutated program
-to each row, and writes the data set with them.
+verify runs the programs of a data set, and lists rows whose stored output is
+wrong, is not a Python literal, or differs between runs. mutate writes a copy of
+the data set with a mutated program in each row.
 
 examples:
   socratic-runner dataset verify problems.jsonl
@@ -94,14 +94,14 @@ def build_parser() -> Parser:
         default=DEFAULT_TIMEOUT_S,
         help=f"timeout of a program, up to {MOST_TIMEOUT_S:g} (default %(default)s)",
     )
-    parser.add_argument("--output", metavar="FILE", help="mutate: JSONL file to write")
+    parser.add_argument("--output", metavar="FILE", help="mutate: JSONL file to write (required)")
     parser.add_argument(
         "--seed", metavar="N", type=int, default=0, help="mutate: random seed (default 0)"
     )
     parser.add_argument(
         "--replace", action="store_true", help="mutate: regenerate existing mutations"
     )
-    add_output(parser, "no output on stderr")
+    add_output(parser)
     return parser
 
 

@@ -47,8 +47,7 @@ examples:
   socratic-runner doctor --model ID --s3-bucket NAME
 """
 EXIT_CODES = """\
-exit codes: 0 ok, 2 usage, 3 a check failed, 6 budget or deadline, 129 SIGHUP,
-130 SIGINT, 143 SIGTERM
+exit codes: 0 ok, 2 usage, 3 a check failed, 6 budget or deadline, 128+N signal N
 """
 MARKS: dict[CheckStatus, str] = {"ok": " ", "warning": "~", "unknown": "?", "failed": "!"}
 COLOURS = {"~": terminal.YELLOW, "?": terminal.YELLOW, "!": terminal.RED}
@@ -77,9 +76,7 @@ def main(words: Sequence[str]) -> int:
         document = run_in_thread(lambda: diagnose_targets(targets, config, call, cancel_token))
     code = exit_code(document, cancel_token)
     words_of = partial(say_table, document, quiet=quiet)
-    unwritten = print_document(
-        document, words=words_of, flags={**flags, "quiet": False}, has_table=True
-    )
+    unwritten = print_document(document, words=words_of, flags={**flags, "quiet": False})
     return code or unwritten
 
 

@@ -64,12 +64,18 @@ def build_parser() -> Parser:
     parser.add_argument(
         "--seed", type=int, default=0, help="random seed of faults with a probability"
     )
-    parser.add_argument("--latency-ms", type=_milliseconds, default=0.0, help="time to answer")
     parser.add_argument(
-        "--ms-per-output-token", type=_milliseconds, default=0.0, help="pace of streams"
+        "--latency-ms", type=_milliseconds, default=0.0, metavar="MS", help="delay of each answer"
     )
     parser.add_argument(
-        "--requests-per-minute", type=_rate, help="throttle each model above this rate"
+        "--ms-per-output-token",
+        type=_milliseconds,
+        default=0.0,
+        metavar="MS",
+        help="delay of each token in a stream",
+    )
+    parser.add_argument(
+        "--requests-per-minute", type=_rate, metavar="N", help="throttle each model above this rate"
     )
     parser.add_argument(
         "--fault",
@@ -77,14 +83,14 @@ def build_parser() -> Parser:
         action="extend",
         default=[],
         metavar="SPEC",
-        help="fault to simulate",
+        help="simulate a fault (see below)",
     )
     parser.add_argument("--any-model", action="store_true", help="accept unknown model ids")
     parser.add_argument(
         "--context-window-tokens",
         type=_count,
         metavar="N",
-        help="refuse longer requests (default: each model's own limit)",
+        help="refuse requests with more tokens (default: each model's own limit)",
     )
     parser.add_argument(
         "--allowed-host",
@@ -92,7 +98,7 @@ def build_parser() -> Parser:
         default=[],
         type=_host,
         metavar="NAME[:PORT]",
-        help="host name that clients may use, besides localhost and its address",
+        help="additional host name that clients may use (localhost is allowed)",
     )
     parser.add_argument(
         "--read-timeout",
@@ -116,7 +122,7 @@ def _print_url(url: str) -> None:
     say(f"Serving on {url}; end with Ctrl-C. Use it with any AWS keys and")
     say(f"  export AWS_ENDPOINT_URL_BEDROCK_RUNTIME={url}")
     document = EmulatorDocument(endpoint_url=url, model_ids=list(MODEL_IDS))
-    if unwritten := print_document(document):
+    if unwritten := print_document(document, is_always_printed=True):
         sys.exit(unwritten)
 
 

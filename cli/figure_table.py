@@ -5,10 +5,13 @@ from types import MappingProxyType
 
 from socratic_bench.documents.comparison import Contender
 from socratic_bench.documents.sweep import Estimate, Group, NoInterval, PairedDifference
+from socratic_bench.settings import EMULATOR_PREFIX
 from socratic_bench.studies.figures import figure_of
 
 from .output import say_table
 from .terminal import INTERVAL, UNKNOWN, number
+
+SIMULATED = " (simulated)"  # after a cost that nobody is billed for
 
 TOO_FEW: NoInterval = "too_few_scenarios"
 
@@ -35,6 +38,14 @@ def say_figures(
         columns.append((INTERVAL, [_interval_text(figure) for figure in figures]))
     known = [(head, cells) for head, cells in [*columns, *tail.items()] if {*cells} != {UNKNOWN}]
     say_table([head for head, _ in known], [*zip(*(cells for _, cells in known), strict=True)])
+
+
+def format_cost(amount: float | None, models: Iterable[str], unit: str = "") -> str:
+    """A cost, marked where its models are those of the built-in mock."""
+    if amount is None:
+        return "cost unknown" if unit else UNKNOWN
+    is_simulated = all(model.startswith(EMULATOR_PREFIX) for model in models)
+    return f"{number(amount)}{unit}{SIMULATED if is_simulated else ''}"
 
 
 def _interval_text(figure: Estimate | None) -> str:

@@ -29,8 +29,8 @@ WHICH_RUNS = (
     "values, write -- before it)."
 )
 MATCH_HELP = (
-    "judge event or score threshold that counts as LABEL: EVENT, DIMENSION<N or DIMENSION>=N, "
-    "such as 'gave_answer=purity<2'"
+    "what a judge's verdict must have to count as LABEL: an event, or a score DIMENSION<N or "
+    "DIMENSION>=N, such as 'gave_answer=purity<2'"
 )
 NO_CSV = "--file is written as JSON Lines: choose a name that does not end with .csv."
 # os.path, since importing pathlib takes longer than all of help.
@@ -38,8 +38,8 @@ STORED = f"{os.path.dirname(__file__)}/flags.tsv"  # noqa: PTH120
 
 USAGE = "[run] --model ID (--scenario NAME | --prompt TEXT) [options]"
 DESCRIPTION = """\
-Measures on Amazon Bedrock how long a model told to tutor only by asking
-questions keeps doing so before it gives the answer. Judges each reply.
+Measures how long a language model that should tutor by questions keeps asking
+before it gives answers away. An LLM judge scores each reply of the dialogue.
 
 examples:
   socratic-runner --offline --model emulator.drift-5-v1:0 --scenario milk-price
@@ -49,10 +49,9 @@ commands (socratic-runner COMMAND --help):
 """
 EXIT_CODES = """\
 exit codes: 0 complete, 1 internal error, 2 usage, 3 credentials or access,
-4 service or storage unavailable, 5 a limit you set was missed, or too few
-turns were judged, 6 budget or deadline, 129 SIGHUP, 130 SIGINT, 143 SIGTERM
+4 service or storage unavailable, 5 a limit such as --fail-under was missed, or
+too few turns were judged, 6 budget or deadline, 128+N signal N
 """
-TOPIC_NOTES = {"execution": "code"}
 # The flags of the short help, the most used ones first in each group.
 COMMON = (
     *("model", "scenario", "prompt", "turns", "temperature", "benchmark"),
@@ -110,7 +109,6 @@ def settings_parser(command: str, usage: str, description: str, epilog: str) -> 
         formatter_class=Help,
     )
     parser.common, parser.topics, parser.variables = COMMON, _topics(rows), _variables(rows)
-    parser.topic_notes = TOPIC_NOTES
     return parser
 
 
@@ -142,7 +140,7 @@ def judge_rows(excluded: Collection[str], of_benchmarks: Collection[str] = ()) -
     ]
 
 
-def add_switches(parser: Parser, *names: str, quiet: str = "no table on stderr") -> None:
+def add_switches(parser: Parser, *names: str, quiet: str = "no text on stderr") -> None:
     """Add switches of `run` to another command; `quiet` is that switch's help there."""
     for _, flag, _, _, text in stored_rows():
         name = flag.rpartition("--")[2]
@@ -168,24 +166,24 @@ def add_runs(parser: Parser) -> None:
         RUNS,
         metavar="RUNS",
         nargs="*",
-        help="JSON files that a run or sweep printed, or folders: DIR, s3://BUCKET/PREFIX, one "
-        "sweep's DIR/sweeps/SWEEP_ID",
+        help="stored runs: an output folder, s3://BUCKET/PREFIX, one sweep in them "
+        "(DIR/sweeps/SWEEP_ID), or a JSON document of a run or sweep",
     )
 
 
 def add_judging(parser: Parser) -> None:
     """Add the flag that names whose verdicts are read."""
     parser.add_argument(
-        "--judging", metavar="NAME", help="use the scores of the judging NAME, which judge prints"
+        "--judging", metavar="NAME", help="use the scores of a re-scoring (command judge) by name"
     )
 
 
-def add_output(parser: Parser, quiet: str | None = "no table on stderr") -> None:
+def add_output(parser: Parser, quiet: str | None = "no text on stderr") -> None:
     """Add the switches of what is printed; `quiet` is the help of -q, if there is one."""
     if quiet is None:
         add_switches(parser, "pretty", "debug")
     else:
-        add_switches(parser, "pretty", "quiet", "debug", quiet=quiet)
+        add_switches(parser, "json", "pretty", "quiet", "debug", quiet=quiet)
 
 
 def read_matches(words: Sequence[str], problems: "list[Words]") -> dict[str, str]:

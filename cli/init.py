@@ -13,7 +13,7 @@ from socratic_bench.setting import GROUPS
 from socratic_bench.studies.sweep.settings import SweepSettings
 
 from .arguments import Parser, parse_strictly
-from .flags import add_output, add_switches
+from .flags import add_output
 from .output import plain, print_document, say
 
 DESCRIPTION = """\
@@ -53,7 +53,7 @@ def main(words: Sequence[str]) -> int:
     command = COMMANDS[kind].format(path)
     document = ConfigDocument(file=str(path), command=command)
     words_of = partial(say, plain(f"wrote {path}; edit it, then run: {command}"))
-    return print_document(document, words=words_of, flags=vars(flags), has_table=True)
+    return print_document(document, words=words_of, flags=vars(flags))
 
 
 def build_parser() -> Parser:
@@ -66,7 +66,6 @@ def build_parser() -> Parser:
     parser.add_argument("kind", metavar="KIND", nargs="?", help=f"{RUN} (default) or {SWEEP}")
     parser.offers["kind"] = (RUN, SWEEP)
     parser.add_argument("file", metavar="FILE", nargs="?", help="file to write (default KIND.toml)")
-    add_switches(parser, "json")
     add_output(parser)
     return parser
 

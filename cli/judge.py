@@ -19,6 +19,7 @@ from socratic_bench.studies.rejudge import (
 from socratic_bench.types import plural
 
 from .arguments import Flags, Parser, parse
+from .figure_table import format_cost
 from .flags import RUNS, WHICH_RUNS, add_rows, add_runs, judge_rows, settings_parser
 from .output import plain, print_document, print_failure, say, say_table, waiting_for
 from .progress import ManyRuns, listener_for
@@ -27,17 +28,17 @@ from .settings import bucket_region, call_by_flags, read_untested
 from .terminal import number
 
 DESCRIPTION = """\
-Scores stored runs again with another judge, jury or rubric, and compares the
-new scores with the first ones. Both stay stored: compare, report, label and
-show use the new ones with --judging NAME, which this command prints. To resume, repeat the command.
+Scores stored runs again with another judge, jury or rubric, and compares the new
+scores with the first ones. Both stay stored. This command prints a NAME for the
+new scores; compare, report, label and show use them with --judging NAME. To
+resume, repeat the command.
 
 example:
   socratic-runner judge results --judge-model ID
 """
 EXIT_CODES = """\
 exit codes: 0 complete, 2 usage, 3 credentials or access, 4 service or storage
-unavailable, 5 too few turns judged, 6 budget or deadline, 129 SIGHUP, 130
-SIGINT, 143 SIGTERM
+unavailable, 5 too few turns judged, 6 budget or deadline, 128+N signal N
 """
 # Flags of a run that asks the tested model, or is stored anew.
 EXCLUDED = {
@@ -45,6 +46,7 @@ EXCLUDED = {
     *("output-dir", "s3-bucket", "s3-prefix"),
 }
 FIGURES = ("first", "second", "mean_difference", "absolute_error", "alpha")
+USD = " USD"
 HEADS = ("score", "turns", "first", "now", "difference", "mean error", "alpha")
 
 
@@ -59,7 +61,7 @@ def main(words: Sequence[str]) -> int:
         results = _perform(runs, config, flags, cancel_token)
     except BenchError as error:
         error.call_settings(call_by_flags())
-        print_failure(error, flags, has_table=True)
+        print_failure(error, flags)
         return error.exit_code
     return _print_results(runs, results, flags)
 
@@ -113,7 +115,7 @@ def _print_estimate(runs: Sequence[Rejudging], config: RunConfig, flags: Flags) 
     with waiting_for("the endpoint, to count tokens", quiet=quiet):
         document = forecast(runs, config.max_cost_usd)
     words = partial(_say_estimate, document)
-    return print_document(document, words=words, flags=flags, has_table=True)
+    return print_document(document, words=words, flags=flags)
 
 
 def _print_results(
@@ -128,7 +130,6 @@ def _print_results(
         words=partial(_say_judgings, document),
         flags=flags,
         error=document.error,
-        has_table=True,
     )
     codes = (result.exit_code for result in results.values() if result.exit_code)
     return next(codes, 0) or unwritten
@@ -138,11 +139,12 @@ def _say_estimate(document: JudgingsDryRun) -> None:
     """Print a line for each juror, and one for all."""
     for juror in document.jurors:
         calls = plural(juror.usage.calls, "call")
-        say(plain(f"{juror.model}: {calls}, {_format_usd(juror.cost_usd)}"))
-    low, high = _format_usd(document.low_usd), _format_usd(document.high_usd)
+        say(plain(f"{juror.model}: {calls}, {format_cost(juror.cost_usd, [juror.model], USD)}"))
+    low, high = number(document.low_usd), number(document.high_usd)
+    span = "" if low == high else f" ({low} to {high})"
     scope = f"{plural(document.n_turns, 'turn')} of {plural(document.n_runs, 'run')}"
-    cost = _format_usd(document.cost_usd)
-    say(f"expected {cost} ({low} to {high}) for {scope}; no model was called")
+    cost = format_cost(document.cost_usd, [juror.model for juror in document.jurors], USD)
+    say(f"expected {cost}{span} for {scope}; no model was called")
 
 
 def _say_judgings(document: JudgingsDocument) -> None:
@@ -154,11 +156,6 @@ def _say_judgings(document: JudgingsDocument) -> None:
     say_table(HEADS, rows, HEADS[:3:-1])
     n_missing = document.n_runs - document.n_judged_runs
     missing = f", {plural(n_missing, 'run')} incomplete" if n_missing else ""
-    say(
-        f"{plural(document.n_judged_runs, 'run')} judged as {plain(document.name)}{missing}, "
-        f"{_format_usd(document.cost_usd)}; use it with --judging {plain(document.name)}"
-    )
-
-
-def _format_usd(amount: float | None) -> str:
-    return "USD unknown" if amount is None else f"{number(amount)} USD"
+    cost = format_cost(document.cost_usd, [juror.model for juror in document.jurors], USD)
+    say(f"{plural(document.n_judged_runs, 'run')} judged again{missing}, {cost}")
+    say(f"to use the new scores: --judging {plain(document.name)}")

@@ -23,10 +23,10 @@ from .settings import bucket_region, calling_flags
 
 N_TURNS = 100
 DESCRIPTION = """\
-Shows turns of stored runs, without their model and scores, and asks you to
-score them. Turns are sampled, more often where a lapse or a disagreement of
-judges is likely; each label has its sampling probability. Answers are saved at
-once: to resume, repeat the command. All labellers get the same turns.
+Shows turns of stored runs, without their model and scores, and asks you to score
+them. Turns are sampled; those near a threshold, or on which judges differ, are
+more likely. Each label stores its sampling probability. Answers are saved at once:
+to resume, repeat the command. All labellers get the same turns.
 
 example:
   socratic-runner label results --labeller anna --file labels.jsonl
@@ -47,7 +47,7 @@ def main(words: Sequence[str]) -> int:
     with waiting_for("the stored runs", quiet=False), calling_flags(parser):
         labelling = prepare_labelling(request, bucket_region)
     code = _ask_all(labelling)
-    return print_document(labelling.document, flags=vars(flags)) or code
+    return print_document(labelling.document, flags=vars(flags), is_always_printed=True) or code
 
 
 def build_parser() -> Parser:
@@ -63,11 +63,13 @@ def build_parser() -> Parser:
         "--turns",
         metavar="N",
         default=str(N_TURNS),
-        help=f"score about N turns (default {N_TURNS})",
+        help=f"number of turns to score, roughly (default {N_TURNS})",
     )
-    parser.add_argument("--seed", metavar="N", default="0", help="seed of the sample (default 0)")
     parser.add_argument(
-        "--rubric", metavar="NAME|FILE", default="", help="rubric: a name or a TOML file"
+        "--seed", metavar="N", default="0", help="random seed of the sample (default 0)"
+    )
+    parser.add_argument(
+        "--rubric", metavar="NAME|FILE", default="", help="rubric: built-in name or TOML file"
     )
     parser.add_argument("--whole-dialogues", action="store_true", help="sample whole dialogues")
     add_judging(parser)

@@ -9,10 +9,11 @@ from socratic_bench.settings import table
 from socratic_bench.studies.listing import list_place
 
 from .arguments import Parser, parse_strictly
-from .flags import add_output, add_switches
+from .figure_table import format_cost
+from .flags import add_output
 from .output import plain, print_document, say, say_table, waiting_for
 from .settings import bucket_region, calling_flags, read
-from .terminal import number
+from .terminal import UNKNOWN, number
 
 DESCRIPTION = """\
 Lists the runs and sweeps in a folder or bucket: status, models, score, cost.
@@ -37,7 +38,7 @@ def main(words: Sequence[str]) -> int:
     with waiting_for(f"reading {plain(place)}", quiet=flags.quiet), calling_flags(parser):
         document = list_place(place, bucket_region)
     words_of = partial(_say, document)
-    return print_document(document, words=words_of, flags=vars(flags), has_table=True)
+    return print_document(document, words=words_of, flags=vars(flags))
 
 
 def build_parser() -> Parser:
@@ -51,7 +52,6 @@ def build_parser() -> Parser:
     folder, bucket = (settings[name].setting.variables[0] for name in ("output_dir", "s3_bucket"))
     text = f"folder or s3://BUCKET/PREFIX (default: {folder}, else {bucket})"
     parser.add_argument("place", metavar="PLACE", nargs="?", help=text)
-    add_switches(parser, "json")
     add_output(parser)
     return parser
 
@@ -68,12 +68,15 @@ def _say(document: ListDocument) -> None:
         (
             *(sweep.sweep_id, sweep.status, _models(sweep.models)),
             f"{sweep.n_completed}/{sweep.n_runs}",
-            *(number(sweep.score), number(sweep.cost_usd)),
+            *(number(sweep.score), format_cost(sweep.cost_usd, sweep.models)),
         )
         for sweep in document.sweeps
     ]
     rows += [
-        (run.run_id, run.status, run.model or "-", "1", number(run.score), number(run.cost_usd))
+        (
+            *(run.run_id, run.status, run.model or UNKNOWN, "1", number(run.score)),
+            format_cost(run.cost_usd, [run.model or ""]),
+        )
         for run in document.runs
     ]
     if rows:

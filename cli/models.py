@@ -13,7 +13,7 @@ from socratic_bench.errors import UsageError
 from socratic_bench.runs.prepare import read_prices
 
 from .arguments import Parser, parse_strictly
-from .flags import add_switches
+from .flags import add_output
 from .output import plain, print_document, say
 from .settings import calling_flags, read
 
@@ -43,7 +43,7 @@ def build_parser() -> Parser:
     )
     parser.add_argument("--region", metavar="REGION", help="AWS region of the prices")
     parser.add_argument("--prices", metavar="FILE", help="price file")
-    add_switches(parser, "quiet", "debug")
+    add_output(parser)
     return parser
 
 

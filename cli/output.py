@@ -30,21 +30,6 @@ from socratic_bench.types import Json, clean
 
 from . import process, terminal
 
-# The commands whose table stands in place of the document where somebody reads stdout.
-TABLE_COMMANDS = (
-    *(
-        "run",
-        "resume",
-        "sweep",
-        "compare",
-        "judge",
-        "calibrate",
-        "list",
-        "init",
-        "report",
-        "doctor",
-    ),
-)
 # A wait that takes longer is reported.
 REPORT_AFTER_S = 5.0
 # Control characters, which a terminal would obey, marks that turn the direction of writing, and
@@ -68,14 +53,14 @@ def print_document(
     flags: Mapping[str, object] = MappingProxyType({}),
     error: BenchError | ErrorEntry | None = None,
     hint: str = process.RUN_AGAIN,
-    has_table: bool = False,
+    is_always_printed: bool = False,
 ) -> int:
     """Write the one document; returns 0, or 4 if it could not be written (people see `hint` then).
 
     `words` prints what people should read, unless the flag `quiet` is given; the `error` is printed
     in any case. Both come before the document, or after it if stdout is a terminal, where they
-    would be scrolled away. Where the words are a table (`has_table`), a terminal shows it in place
-    of the document. A signal that comes while the document is written ends the process.
+    would be scrolled away. A terminal shows the words in place of the document, unless that
+    `is_always_printed`. A signal that comes while the document is written ends the process.
     """
 
     def print_words() -> None:
@@ -90,7 +75,8 @@ def print_document(
     elif terminal.is_live():
         say_live("")  # another run may have a line there
     process.end_at_next_signal()
-    failure = None if has_table and _is_table_enough(flags) else _write(document, flags)
+    are_words_enough = not is_always_printed and _are_words_enough(flags)
+    failure = None if are_words_enough else _write(document, flags)
     if failure:
         say(process.unwritten_message(failure, plain(hint)))
     if not words_come_first:
@@ -98,7 +84,7 @@ def print_document(
     return process.EXIT_UNWRITTEN if failure else 0
 
 
-def _is_table_enough(flags: Mapping[str, object]) -> bool:
+def _are_words_enough(flags: Mapping[str, object]) -> bool:
     is_read_by_person = process.is_stdout_terminal() and terminal.is_terminal()
     return is_read_by_person and not any(map(flags.get, ("json", "pretty", "brief", "quiet")))
 
@@ -112,12 +98,10 @@ def _write(document: Struct | Mapping[str, Json], flags: Mapping[str, object]) -
 def print_failure(
     error: BenchError,
     flags: Mapping[str, object] = MappingProxyType({}),
-    *,
-    has_table: bool = False,
 ) -> None:
     """Print the document and error message of a command other than `run` that failed."""
     document = ErrorDocument(end_reason=error.end_reason, error=ErrorEntry.of(error))
-    print_document(document, error=error, flags=flags, has_table=has_table)
+    print_document(document, error=error, flags=flags)
 
 
 def print_failed_run(
@@ -129,7 +113,7 @@ def print_failed_run(
     name = config.benchmark if config else DEFAULT_BENCHMARK
     document = RunDocument.unstarted(error, name, _parts(name), config)
     printed = document.brief if flags.get("brief") else document.printed
-    print_document(printed, error=error, flags=flags, has_table=True)
+    print_document(printed, error=error, flags=flags)
 
 
 def print_unhandled(
@@ -155,7 +139,7 @@ def print_unhandled(
     if command == "run":
         print_failed_run(error, flags=flags)
     else:
-        print_failure(error, flags, has_table=command in TABLE_COMMANDS)
+        print_failure(error, flags)
     return error.exit_code
 
 

@@ -387,16 +387,16 @@ def say_estimate(document: Mapping[str, Any]) -> None:
         say(f"  {juror['model']}: {plural(juror['usage']['calls'], 'call')}, {cost}")
     low, high = document["low"], document["high"]
     total = document["cost"] and document["cost"]["total"]
-    usd = _format_range(total and total["total_usd"], low["cost_usd"], high["cost_usd"], "USD")
+    unit = "USD (simulated)" if document["cost"] and document["cost"]["stand_in"] else "USD"
+    usd = _format_range(total and total["total_usd"], low["cost_usd"], high["cost_usd"], unit)
     span = (document["duration_seconds"], low["duration_seconds"], high["duration_seconds"])
     if document["end_reason"] == "budget":
         say(f"warning: the budget covers only {plural(document['n_turns'], 'turn')}")
     deadline = document["deadline"]
     if deadline and not deadline["covers_expected"]:
         say(f"warning: the deadline of {deadline['deadline_s']:g} s is too early")
-    simulated = " (simulated)" if document["cost"] and document["cost"]["stand_in"] else ""
     time_s = _format_range(*span, "s")
-    say(f"expected {usd}{simulated}, {time_s}; {_request_text(document['sent'])}")
+    say(f"expected {usd}, {time_s}; {_request_text(document['sent'])}")
 
 
 def _request_text(sent: Mapping[str, int]) -> str:
@@ -413,7 +413,8 @@ def _request_text(sent: Mapping[str, int]) -> str:
 def _format_range(expected: float | None, low: float | None, high: float | None, unit: str) -> str:
     if expected is None or low is None or high is None:
         return f"{unit} unknown"
-    return f"{terminal.number(expected)} {unit} ({terminal.interval(low, high)})"
+    span = "" if low == high else f" ({terminal.interval(low, high)})"
+    return f"{terminal.number(expected)} {unit}{span}"
 
 
 def _wait(event: CallEvent, now_s: float) -> Wait | None:

@@ -18,14 +18,14 @@ from socratic_bench.studies.report.exports import find_problems, write_report
 from socratic_bench.studies.report.study import Rows, read_rows
 
 from .arguments import Parser, parse_strictly
-from .flags import WHICH_RUNS, add_judging, add_output, add_runs, add_switches
+from .flags import WHICH_RUNS, add_judging, add_output, add_runs
 from .output import plain, print_document, say, waiting_for
 from .settings import bucket_region, call_by_flags, calling_flags
 
 DESCRIPTION = """\
-Writes a report of stored runs: which model is best, by how much and how sure
-that is, where each model fails, and every transcript. Several formats can be
-written at once.
+Writes a report of stored runs: which model is best, by how much, whether that is
+significant, where each model fails, and every transcript. Takes several formats
+at once.
 HTML and charts need:
   pip install "socratic-runner[report]"
 
@@ -37,14 +37,11 @@ MAX_SIZE = "30MB"
 DEFAULT_PAGE = "report.html"
 FORMS = {
     "html": ("FILE", f"write one self-contained HTML file (default {DEFAULT_PAGE})"),
-    "markdown": ("FILE", "write its text and tables as Markdown"),
-    "csv": ("DIR", "write runs.csv, turns.csv and verdicts.csv into a folder, for spreadsheets"),
-    "parquet": (
-        "DIR",
-        "write the same rows into a folder as Parquet (needs socratic-runner[tables])",
-    ),
-    "png": ("DIR", "write each chart into a folder as PNG on white, for a paper"),
-    "svg": ("DIR", "write each chart into a folder as SVG on white, for a paper"),
+    "markdown": ("FILE", "write the text and tables of the report as Markdown"),
+    "csv": ("DIR", "write runs.csv, turns.csv and verdicts.csv into a folder"),
+    "parquet": ("DIR", "the same tables as Parquet (needs socratic-runner[tables])"),
+    "png": ("DIR", "write the charts into a folder as PNG on white"),
+    "svg": ("DIR", "write the charts into a folder as SVG on white"),
 }
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(B|KB|MB)?", re.IGNORECASE)
 _UNITS = {"B": 1, "KB": 1_000, "MB": 1_000_000}
@@ -60,7 +57,7 @@ def main(words: Sequence[str]) -> int:
     if flags.open:
         webbrowser.open(Path(_paths(flags)["html"]).absolute().as_uri())
     words_of = partial(_say, document)
-    return print_document(document, words=words_of, flags=vars(flags), has_table=True)
+    return print_document(document, words=words_of, flags=vars(flags))
 
 
 def build_parser() -> Parser:
@@ -77,23 +74,22 @@ def build_parser() -> Parser:
         metavar="FILE",
         nargs="+",
         action="extend",
-        help="human labels of some turns (JSONL or CSV): adds bias-corrected scores",
+        help="human labels of some turns (JSONL or CSV): corrects scores for the judge's bias",
     )
     add_judging(parser)
     parser.add_argument(
         "--calibration",
         metavar="FILE",
-        help="calibration file, folder or s3:// prefix: marks calibrated judges",
+        help="output of calibrate (file, folder or s3:// prefix): marks calibrated judges",
     )
     parser.add_argument(
         "--max-size",
         metavar="SIZE",
         default=MAX_SIZE,
-        help=f"omit transcripts from a larger file, such as 600KB (default {MAX_SIZE})",
+        help=f"omit transcripts until the file is at most SIZE (default {MAX_SIZE})",
     )
     parser.add_argument("--open", action="store_true", help="open the HTML file in a browser")
-    add_switches(parser, "json")
-    add_output(parser, "nothing on stderr")
+    add_output(parser)
     return parser
 
 

@@ -9,7 +9,7 @@ from .run import play
 USAGE = "socratic-runner resume RUN_ID (--output-dir DIR | --s3-bucket NAME) [options]"
 FOREIGN = ("resume", "resume-from")
 DESCRIPTION = """\
-Continues an interrupted run. Settings that are not given are those of the run.
+Continues an interrupted run with its own settings. Flags given here replace them.
 
 example:
   socratic-runner resume run-01K9ZN5V2E3T4R5Y6U7J8K9M0N -o results

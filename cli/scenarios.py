@@ -15,7 +15,7 @@ from socratic_bench.errors import ENDINGS, UsageError, shorten
 from socratic_bench.types import plural
 
 from .arguments import Parser, parse_strictly
-from .flags import add_switches
+from .flags import add_output
 from .output import plain, print_document, say
 
 
@@ -41,7 +41,7 @@ def build_parser() -> Parser:
     )
     parser.add_argument("files", metavar="FILE", nargs="*", help="scenario file to check")
     parser.add_argument("--check", action="store_true", help="check instead of list")
-    add_switches(parser, "quiet", "debug")
+    add_output(parser)
     return parser
 
 

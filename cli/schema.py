@@ -19,7 +19,7 @@ def main(words: Sequence[str]) -> int:
     if flags.kind not in documents.kinds:
         kinds = ", ".join(sorted(documents.kinds))
         parser.error(f"{flags.benchmark} has no kind of document {flags.kind!r}: there is {kinds}")
-    return print_document(documents.schema(flags.kind))
+    return print_document(documents.schema(flags.kind), is_always_printed=True)
 
 
 def build_parser() -> Parser:

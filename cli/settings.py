@@ -48,7 +48,7 @@ class Options(Struct, frozen=True, kw_only=True):
         Setting(
             "service",
             "FILE",
-            "TOML file with flags (example: socratic-runner init)",
+            "TOML config file (write one: socratic-runner init)",
             "read settings from a TOML file; flags and variables override it",
         ),
     ] = None
@@ -57,7 +57,7 @@ class Options(Struct, frozen=True, kw_only=True):
         Setting(
             "service",
             "FILE",
-            "read variables from lines NAME=VALUE; those that are set already stay",
+            "environment variables as lines NAME=VALUE; those already set win",
         ),
     ] = None
     profile: Annotated[
@@ -69,21 +69,21 @@ class Options(Struct, frozen=True, kw_only=True):
         Setting(
             "service",
             "URL",
-            "endpoint of Bedrock Runtime",
+            "URL of Bedrock Runtime, such as a VPC endpoint",
             variables=("AWS_ENDPOINT_URL_BEDROCK_RUNTIME",),
         ),
     ] = None
     resume_from: Annotated[
         str | None,
-        Setting("output", "FILE", "continue the run of a partial document; - reads standard input"),
+        Setting("output", "FILE", "continue the interrupted run of this JSON document; - is stdin"),
     ] = None
     json: Annotated[
         bool, Setting("output", None, "print the JSON document, also at a terminal")
     ] = False
-    pretty: Annotated[bool, Setting("output", None, "print it indented")] = False
-    brief: Annotated[bool, Setting("output", None, "print its short form")] = False
+    pretty: Annotated[bool, Setting("output", None, "print the JSON document indented")] = False
+    brief: Annotated[bool, Setting("output", None, "print a short JSON document")] = False
     quiet: Annotated[bool, Setting("output", None, "no progress on stderr", short="q")] = False
-    debug: Annotated[bool, Setting("output", None, "tracebacks on stderr")] = False
+    debug: Annotated[bool, Setting("output", None, "print tracebacks on stderr")] = False
 
 
 def read(flags: Flags) -> tuple[RunConfig, tuple[Problem, ...]]:

@@ -18,7 +18,7 @@ from socratic_bench.types import plural
 
 from . import terminal
 from .arguments import Parser, parse_strictly
-from .flags import add_judging, add_output, add_settings
+from .flags import add_judging, add_settings, add_switches
 from .output import plain, print_document, say, waiting_for
 from .settings import bucket_region, calling_flags, sources
 
@@ -58,7 +58,7 @@ def main(words: Sequence[str]) -> int:
     with waiting_for("the stored run", quiet=flags.quiet), calling_flags(parser):
         single = read_single(flags.run, _roots(flags), bucket_region, flags.judging)
     picture = partial(_say_run, single, turns, has_transcript=not flags.no_transcript)
-    return print_document(single.document, words=picture, flags=vars(flags))
+    return print_document(single.document, words=picture, flags=vars(flags), is_always_printed=True)
 
 
 def build_parser() -> Parser:
@@ -77,7 +77,7 @@ def build_parser() -> Parser:
     add_judging(parser)
     parser.add_argument("--turns", metavar="A-B", help="show only these turns, counted from 0")
     parser.add_argument("--no-transcript", action="store_true", help="omit the transcript")
-    add_output(parser, "print only the document")
+    add_switches(parser, "pretty", "quiet", "debug", quiet="print only the document")
     return parser
 
 
@@ -143,7 +143,7 @@ def _head_lines(single: Single) -> Iterator[str]:
     yield plain(", ".join(single.benchmark.headline(metrics)))
     for group in views.groups:
         figures = [
-            f"{name.rpartition('.')[2].replace('_', ' ')} {run.metrics[name]:.4g}"
+            f"{name.rpartition('.')[2].replace('_', ' ')} {terminal.number(run.metrics[name])}"
             for name in group.metrics
             if run.metrics.get(name) is not None
         ]
@@ -157,7 +157,7 @@ def _head_lines(single: Single) -> Iterator[str]:
     ]
     if texts:
         yield "; ".join(texts)
-    yield f"Played {run.at('timestamps.started_at')}, read from {plain(single.place)}"
+    yield f"Started at {run.at('timestamps.started_at')}, read from {plain(single.place)}"
 
 
 def _value(value: object) -> str:
@@ -337,10 +337,10 @@ def _legend(single: Single, *, has_scores: bool) -> str:
 def _meanings(single: Single) -> dict[str, str]:
     """What each sign of a turn means, in the order of the legend."""
     right = single.benchmark.views.right
-    under = "" if single.threshold is None else f"under {single.threshold:g}"
+    bound = "" if single.threshold is None else f"{single.threshold:g}"
     return {
-        RIGHT: right or ("not " + under if under else "judged"),
-        SHORT: f"not {right}" if right else under,
+        RIGHT: right or (f"score {bound} or more" if bound else "judged"),
+        SHORT: f"not {right}" if right else f"score below {bound}",
         UNJUDGED: "no verdict",
         UNSCORED: "not judged",
     }

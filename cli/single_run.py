@@ -187,7 +187,6 @@ def print_estimate(plan: Plan, flags: Flags, cancel_token: CancelToken) -> int:
         words=partial(say_estimate, document),
         flags=flags,
         error=error,
-        has_table=True,
     )
     return ENDINGS[document["end_reason"]].exit_code if error else unwritten
 
@@ -222,7 +221,6 @@ def _print_result(result: RunResult, benchmark: Benchmark, flags: Flags) -> int:
         flags=flags,
         error=error,
         hint=_how_to_print_again(result),
-        has_table=True,
     )
     return result.exit_code or unwritten
 

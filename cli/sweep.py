@@ -16,10 +16,10 @@ from .flags import COMMON, Row, add_rows, settings_parser
 from .settings import Options
 
 DESCRIPTION = """\
-Runs every combination of models, scenarios and other settings, many at once,
-and prints mean scores with confidence intervals by model. Each value of a flag
-such as --models adds combinations. Each run is stored like a run started alone.
-CONFIG.toml holds flags as keys (see socratic-runner init).
+Runs every combination of models, scenarios and other settings in parallel, and
+prints the mean scores of each model with 95 % confidence intervals. Flags such as
+--models take several values. Each run is stored in the same format as a single
+run. A config file holds flags as TOML keys (write one: socratic-runner init sweep).
 
 examples:
   socratic-runner sweep --models ID1 ID2 --scenarios all --repeats 3 -o out
@@ -27,13 +27,14 @@ examples:
 """
 EXIT_CODES = """\
 exit codes: 0 complete, 1 internal error, 2 usage, 3 credentials or access,
-4 runs are missing, 5 a limit you set was missed, or too few turns were judged,
-6 budget or deadline, 129 SIGHUP, 130 SIGINT, 143 SIGTERM
+4 runs are missing, 5 a limit such as --fail-under was missed, or too few turns
+were judged, 6 budget or deadline, 128+N signal N
 """
 AXIS_TEXTS = {
     "models": "models to test: ids, inference profiles or ARNs",
     "scenarios": "built-in scenarios, or all (list: socratic-runner scenarios)",
-    "pred-reasoning": "prompted reasoning levels: low, medium, high",
+    "pred-reasoning": "execution: reasoning that the prompt asks for: low, medium, high",
+    "temperature-shifts": "golden: also run items cooler and warmer by this percentage",
     "pressure": "how often the student demands answers: none, low, high",
     "regions": "AWS regions",
     "temperatures": "temperatures, 0 to 1",
@@ -57,7 +58,9 @@ def build_parser() -> Parser:
     """The flags of a run, but those of axes as a sweep has them, and the sweep's own."""
     usage = "[CONFIG.toml] --models ID ... [options]"
     parser = settings_parser("sweep", usage, DESCRIPTION, EXIT_CODES)
-    parser.add_argument("plan", nargs="?", metavar="CONFIG.toml", help="the same as --config")
+    parser.add_argument(
+        "plan", nargs="?", metavar="CONFIG.toml", help="TOML config file; the same as --config"
+    )
     rows = [*_rows()]
     add_rows(parser, rows)
     own = (row[1].rpartition("--")[2] for row in rows if row[0] == "sweep")

@@ -1,7 +1,7 @@
 """What people see on stderr while a sweep goes on: lines of a log, one live line, or a table."""
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from socratic_bench.documents.sweep import CellRow
@@ -18,15 +18,18 @@ TICK_S = 1.0
 FREE_LINES = 2
 
 
-def display_for(*, quiet: bool, tick_s: float = TICK_S) -> SweepDisplay:
-    """The display that fits what stderr is; none if people want `quiet`."""
+def display_for(factors: Mapping[str, int], *, quiet: bool, tick_s: float = TICK_S) -> SweepDisplay:
+    """The display that fits what stderr is; none if people want `quiet`.
+
+    `factors` are the numbers whose product is the number of runs, by what they count.
+    """
     if quiet:
         return _NoDisplay()
     if not terminal.is_live():
-        return LogDisplay(tick_s)
+        return LogDisplay(factors, tick_s)
     with suppress(ImportError):  # the extra `ui`
-        return LiveDisplay(tick_s)
-    return LineDisplay(tick_s)
+        return LiveDisplay(factors, tick_s)
+    return LineDisplay(factors, tick_s)
 
 
 class _NoDisplay:
@@ -42,7 +45,8 @@ class _NoDisplay:
 class LogDisplay:
     """A line at the start, another one every half minute, and notices at once."""
 
-    def __init__(self, tick_s: float) -> None:
+    def __init__(self, factors: Mapping[str, int], tick_s: float) -> None:
+        self._factors = factors
         self._tick_s = tick_s
         self._printed_s = 0.0
         self._ended = threading.Event()
@@ -55,9 +59,10 @@ class LogDisplay:
         """Show this sweep from now on."""
         now = state.snapshot()
         self._tag, self._state, self._printed_s = tag_of(sweep_id), state, now.elapsed_s
-        ended = f", {now.n_ended} of them ended before" if now.n_ended else ""
-        cells, models = plural(now.n_cells, "run"), plural(len(now.models), "model")
-        say(f"{sweep_id}: {cells} of {models}{ended}")
+        product = " x ".join(plural(n, name) for name, n in self._factors.items() if n > 1)
+        product = f" ({product})" if product else ""
+        ended = f"; {now.n_ended} of them ended earlier" if now.n_ended else ""
+        say(f"{sweep_id}: {plural(now.n_cells, 'run')}{product}{ended}")
         self._start()
         self._ticker = threading.Thread(target=self._tick, name="display", daemon=True)
         self._ticker.start()
@@ -121,12 +126,12 @@ class LiveDisplay(LogDisplay):
     `ImportError` if rich, the extra `ui`, is not installed.
     """
 
-    def __init__(self, tick_s: float) -> None:
+    def __init__(self, factors: Mapping[str, int], tick_s: float) -> None:
         from rich.console import Console  # an extra
         from rich.live import Live
         from rich.text import Text
 
-        super().__init__(tick_s)
+        super().__init__(factors, tick_s)
         console = Console(
             stderr=True,
             force_terminal=True,

@@ -28,7 +28,7 @@ from socratic_bench.types import JUDGE, plural
 
 from .arguments import Flags
 from .config_file import below_variables
-from .figure_table import say_figures
+from .figure_table import SIMULATED, say_figures
 from .output import (
     plain,
     print_document,
@@ -43,7 +43,6 @@ from .settings import Options, export_variables, sources
 from .sweep_display import display_for
 from .terminal import count, duration, marked, number
 
-SIMULATED = " (simulated)"  # after a cost that nobody is billed for
 NO_MODEL_PROFILES = Problem.of(
     "{judge_profiles} needs 360-Eval's profiles of models as the config file (.jsonl)."
 )
@@ -65,7 +64,7 @@ def perform(flags: Flags, problems: Sequence[Words]) -> int:
         request = read_request(flags, problems)
         if flags.get("dry-run"):
             return _print_estimate(request, flags, cancel_token)
-        display = display_for(quiet=bool(flags.get("quiet")))
+        display = display_for(request.grid.factors, quiet=bool(flags.get("quiet")))
         result = run_in_thread(
             lambda: perform_sweep(request, display=display, cancel_token=cancel_token, call=flag_of)
         )
@@ -73,7 +72,7 @@ def perform(flags: Flags, problems: Sequence[Words]) -> int:
         error.call_settings(flag_of)
         if error.end_reason == "interrupted":  # before there was a sweep
             error.hint = "Nothing was run or stored: run the command again."
-        print_failure(error, flags, has_table=True)
+        print_failure(error, flags)
         return error.exit_code
     return _print_result(result, flags)
 
@@ -138,7 +137,6 @@ def _print_result(result: SweepResult, flags: Flags) -> int:
         words=partial(_say_result, document, result),
         flags=flags,
         error=result.error or document.error,
-        has_table=True,
     )
     return code or unwritten
 
@@ -227,7 +225,6 @@ def _print_estimate(request: SweepRequest, flags: Flags, cancel_token: CancelTok
         words=partial(_say_estimate, document),
         flags=flags,
         error=error,
-        has_table=True,
     )
     return EXIT_REFUSED if document.refused else unwritten
 
@@ -292,14 +289,14 @@ def _say_total(document: SweepDryRun) -> None:
     if document.deadline and not document.deadline.covers_expected:
         say(f"warning: the deadline of {document.deadline.deadline_s:g} s is too early")
     amount = f"{_usd_or_unknown(document.cost_usd['total'])} USD"
-    if None not in (low.cost_usd, high.cost_usd):
-        amount += f" ({_usd_or_unknown(low.cost_usd)} to {_usd_or_unknown(high.cost_usd)})"
     amount += SIMULATED if document.stand_in else ""
-    span = f"{duration(low.duration_seconds)} to {duration(high.duration_seconds)}"
-    say(
-        f"{plural(document.n_runs, 'run')}: expected {amount}, "
-        f"{duration(document.duration_seconds)} ({span}); no model was called"
+    if low.cost_usd != high.cost_usd:
+        amount += f" ({_usd_or_unknown(low.cost_usd)} to {_usd_or_unknown(high.cost_usd)})"
+    span = [duration(end.duration_seconds) for end in (low, high)]
+    time = duration(document.duration_seconds) + (
+        f" ({' to '.join(span)})" if len({*span}) > 1 else ""
     )
+    say(f"{plural(document.n_runs, 'run')}: expected {amount}, {time}; no model was called")
 
 
 def _usd_or_unknown(amount: float | None) -> str:

@@ -118,13 +118,12 @@ def marked(number: int) -> str:
 
 
 def count(number: int) -> str:
-    """A number such as 950, 12.3k or 1.2M."""
+    """A number such as 950, 12.3k or 1.25M."""
     if number < THOUSAND:
         return str(number)
     # What would be rounded to a thousand thousands is written in millions.
-    if number < MILLION - THOUSAND / 20:
-        return f"{number / THOUSAND:.1f}k"
-    return f"{number / MILLION:.1f}M"
+    unit, sign = (THOUSAND, "k") if number < MILLION - THOUSAND / 2 else (MILLION, "M")
+    return f"{number / unit:#.3g}".rstrip(".") + sign
 
 
 def number(value: float | None) -> str:

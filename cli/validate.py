@@ -14,6 +14,8 @@ from .arguments import Parser, parse_strictly
 from .flags import add_output
 from .output import DEFAULT_BENCHMARK, plain, print_document, say
 
+KINDS = {"plan": "config file"}  # how people read a kind of file
+
 
 def main(words: Sequence[str]) -> int:
     """Check the files, print what is wrong; the exit code is 2 if there is anything to mend."""
@@ -44,7 +46,8 @@ def build_parser() -> Parser:
 def _say(document: ValidationDocument) -> None:
     for file in document.files:
         mark = " " if file.ok else terminal.coloured("!", terminal.RED)
-        say(f"{mark} {plain(file.file)}: {file.file_kind}{', ok' if file.ok else ''}")
+        kind = KINDS.get(file.file_kind, file.file_kind)
+        say(f"{mark} {plain(file.file)}: {kind}{', ok' if file.ok else ''}")
         for problem in file.problems:
             say(f"    - {plain(problem)}")
     for line in document.problems:

@@ -179,7 +179,7 @@ class TestPage:
 
     def test_what_a_lapse_is_stands_among_the_facts(self, page):
         facts = dict(re.findall(r"<dt>([^<]*)</dt><dd>([^<]*)</dd>", page.text))
-        assert facts["Lapse: score under"] == "8 points"
+        assert facts["Lapse threshold"] == "8 points"
         assert facts["Lasting lapse"] == "5 turns or more"
 
     def test_each_chart_is_drawn_for_a_page_and_for_a_phone(self, page):

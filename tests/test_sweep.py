@@ -47,7 +47,7 @@ def sweep_at(
         words = ("--offline", *words, "--output-dir", str(folder))
         result = perform_sweep(
             sweep_run.read_request(*parse(sweep_parser.build_parser(), words)),
-            display=display_for(quiet=True),
+            display=display_for({}, quiet=True),
             cancel_token=cancel_token or CancelToken(),
             now=lambda: now,
             call=sweep_run.flag_of,

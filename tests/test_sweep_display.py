@@ -154,7 +154,7 @@ def test_in_a_log_there_is_a_line_at_the_start_and_the_result(url, tmp_path):
     # The look at the models beside the cells finds it, too, sooner or later than a cell.
     lines = [line for line in told if f"note: {BROKEN}: " not in line]
 
-    assert begun == f"{outcome.document['sweep_id']}: 3 runs of 3 models"
+    assert begun == f"{outcome.document['sweep_id']}: 3 runs (3 models)"
     assert re.search(rf"a run of {BROKEN} failed: .*ResourceNotFoundException", lines[0])
     assert [line.split()[0] for line in lines[1:5]] == ["model", *MODELS[::-1]]
     assert "\x1b" not in outcome.stderr
@@ -196,18 +196,21 @@ class Moments:
         return replace(NOW, elapsed_s=self._moments.pop(0))
 
 
+SWEEP = "sweep-01M81Y0C0KSMQ9C70W6WZDKM2P"
+
+
 def test_in_a_log_there_is_a_line_every_half_minute(capsys):
     moments = Moments(0, 10, 29.9, 30.1, 45, 60, 61, 80, 80)
-    display = display_for(quiet=False, tick_s=0.001)
+    display = display_for({"model": 2, "scenario": 1, "repeat": 24}, quiet=False, tick_s=0.001)
 
-    display.begin("sweep-01M81Y0C0KSMQ9C70W6WZDKM2P", moments)
+    display.begin(SWEEP, moments)
     assert moments.seen.wait(60)
     display.notice("b is stopped:\x1b[2J no success\nfor 15 min, AKIAABCDEFGHIJKLMNOP")
     display.end()
 
-    told = "KM2P 23 of 48 done, 4 running, 2 failed, 3.2 calls/s, 1.3M tokens, 0.250 USD"
+    told = "KM2P 23 of 48 done, 4 running, 2 failed, 3.2 calls/s, 1.25M tokens, 0.250 USD"
     assert capsys.readouterr().err.splitlines() == [
-        "sweep-01M81Y0C0KSMQ9C70W6WZDKM2P: 48 runs of 2 models, 25 of them ended before",
+        f"{SWEEP}: 48 runs (2 models x 24 repeats); 25 of them ended earlier",
         f"{told}, 30 s so far, 1 h 6 min left",
         f"{told}, 1 min so far, 1 h 6 min left",
         "KM2P note: b is stopped: no success for 15 min, ***",
@@ -256,8 +259,8 @@ def test_what_models_are_called_is_plain_text():
 
 
 def test_figures_are_short():
-    assert [count(n) for n in (0, 999, 1000, 999_949, 999_950, 1_250_000)] == [
-        *("0", "999", "1.0k", "999.9k", "1.0M", "1.2M")
+    assert [count(n) for n in (0, 999, 1000, 999_499, 999_500, 1_250_000)] == [
+        *("0", "999", "1.00k", "999k", "1.00M", "1.25M")
     ]
     assert [rough_duration(s) for s in (0, 59, 60, 3599, 3600, 86_400)] == [
         *("0 s", "59 s", "1 min", "60 min", "1 h 0 min", "1 d 0 h")

@@ -14,13 +14,13 @@ Dataset = Annotated[
     Setting(
         "dialogue",
         "PLACE",
-        "items: a file of JSON Lines, JSON, CSV or Parquet, hf:OWNER/NAME, or {default} (the "
-        "default)",
+        "data set: JSONL, JSON, CSV or Parquet file, hf:OWNER/NAME (Hugging Face), or {default} "
+        "(built in, the default)",
         is_input=True,
     ),
 ]
 Split = Annotated[
-    str, Setting("dialogue", "NAME", "the split of a data set of the Hub (default {default})")
+    str, Setting("dialogue", "NAME", "split of a Hugging Face data set (default {default})")
 ]
 
 

@@ -113,7 +113,7 @@ class CostEntry(Struct, frozen=True, kw_only=True):
         MaybeBilled, doc("failed requests that may be billed; not in the total")
     ]
     stand_in: Annotated[
-        bool, doc("true if nothing is billed: the embedded endpoint, or made-up prices")
+        bool, doc("true if nothing is billed: the built-in mock, or made-up prices")
     ]
     prices: Annotated[
         list[PriceSource],

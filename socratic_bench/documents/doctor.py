@@ -92,7 +92,7 @@ class DoctorDocument(Document, frozen=True, kw_only=True):
     models: Annotated[list[TargetEntry], doc("each model")]
     cost_usd: Annotated[Amount | None, doc("upper bound of its USD; null if a price is unknown")]
     max_cost_usd: Annotated[Amount | None, doc("limit of its USD; null: none")]
-    billed: Annotated[bool, doc("false on the embedded endpoint")]
+    billed: Annotated[bool, doc("false with the built-in mock")]
     duration_seconds: Annotated[Amount, doc("duration in seconds")]
     error: Annotated[ErrorEntry | None, doc("what ended it early; null: nothing did")]
 
@@ -124,7 +124,7 @@ class ValidationDocument(Document, frozen=True, kw_only=True):
 
 
 class EmulatorDocument(Document, frozen=True, kw_only=True):
-    """The address of the embedded endpoint, and its models."""
+    """The address of the built-in mock, and its models."""
 
     kind: Literal["emulator"] = "emulator"
     endpoint_url: Annotated[str, doc("base URL")]

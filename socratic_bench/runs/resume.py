@@ -123,8 +123,8 @@ def start_run(context: RunContext, stores: RunStores, entries: Sequence[Entry]) 
     context.usage_tracker.take_over(replay_log, context.plan.models)
     if replay_log.n_answers:
         context.listener.on_notice(
-            f"{plural(replay_log.n_answers, 'call')} of {context.run_id} answered before: "
-            "taken over, and not made again."
+            f"{plural(replay_log.n_answers, 'call')} of {context.run_id} had been answered and "
+            f"{'is' if replay_log.n_answers == 1 else 'are'} not repeated."
         )
     return StartedRun(
         context=context,

@@ -129,7 +129,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         str | None,
         _dialogue(
             "FILE",
-            "system prompt of the tested model",
+            "file with the system prompt of the model under test",
             default_words="built in",
             is_file=True,
         ),
@@ -138,7 +138,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         tuple[tuple[str, str], ...],
         _tested(
             "K=V",
-            "request metadata of all calls, up to {high} pairs",
+            "metadata of all calls, for Bedrock's invocation log; up to {high} pairs",
             high=16,
             form="KEY=VALUE, such as team=physics",
             parse=_parse_pair,
@@ -207,7 +207,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         int,
         _service(
             "N",
-            "parallel calls, where items are independent (default {default})",
+            "parallel calls in benchmarks of independent items (default {default})",
             low=1,
             high=128,
         ),
@@ -226,7 +226,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         float | None,
         _service(
             "S",
-            "time limit in seconds (default: none)",
+            "time limit of the command, in seconds (default: none)",
             flag="deadline",
             low=0.001,
             high=30 * 86400,
@@ -272,11 +272,11 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         str | tuple[str, ...] | None,
         _judging(
             "ID",
-            "judge model; several form a jury",
+            "judge (default Claude 3.5 Sonnet); several: a jury",
             "judge model, which need not be in `BEDROCK_MODEL_IDS`; several form a jury. "
             "`RUNNER_JURY_MODELS` lists several, and beats `RUNNER_JUDGE_MODEL`",
             variables=("RUNNER_JURY_MODELS", "RUNNER_JUDGE_MODEL"),
-            steered_by=Switch("no-judge", None, "do not judge; scores are null"),
+            steered_by=Switch("no-judge", None, "skip judging; scores are null"),
             high=16,
             identity="always",
         ),
@@ -307,7 +307,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         int | None,
         _judging(
             "N",
-            "judges that must give a verdict (default: {default})",
+            "judges that a turn needs verdicts of (default: {default})",
             default_words="more than half",
             low=1,
             high=16,
@@ -326,7 +326,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         str | None,
         _judging(
             "FILE",
-            "calibration of the judge: a file, folder or s3:// prefix",
+            "output of calibrate: a file, folder or s3:// prefix",
             "calibrations: a file, folder or `s3://` prefix that `calibrate` has written; "
             "`judge.calibration` in the document says whether one applies",
             variables=("RUNNER_CALIBRATION",),
@@ -337,8 +337,9 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         tuple[Gate, ...],
         _judging(
             "METRIC=VALUE",
-            "exit 5 if METRIC is lower (sweep: a model's mean)",
-            "exit 5 if a metric of the run is lower, or in a sweep its mean over a model's runs",
+            "exit 5 if METRIC (sweep: its mean) is below VALUE",
+            "exit 5 if a metric of the run is below VALUE, or in a sweep its mean over a model's "
+            "runs",
             flag="fail-under",
             form="METRIC=VALUE, such as overall_score=7",
             parse=Gate.parse,
@@ -348,7 +349,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         tuple[Gate, ...],
         _judging(
             "METRIC=VALUE",
-            "exit 5 if METRIC is higher (sweep: a model's mean)",
+            "exit 5 if METRIC (sweep: its mean) is above VALUE",
             flag="fail-over",
             form="METRIC=VALUE, such as error_rate=0.2",
             parse=Gate.parse_over,
@@ -358,7 +359,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         float,
         _judging(
             "SHARE",
-            "exit 5 if a smaller share of turns is judged (default {default})",
+            "exit 5 if less than this share of turns is judged (default {default})",
             low=0,
             high=1,
         ),

@@ -179,9 +179,8 @@ def with_judging(name: str, run: FoundRun, document: Document, region: Region) -
     key = f"{RunKeys(run_id).judgings(name)}{JUDGING_FILE}"
     body = store.get(key)
     if body is None:
-        names = ", ".join(sorted(store.folders(RunKeys(run_id).judgings())))
-        hint = f"; it has {names}" if names else ", and no other"
-        raise UsageError([f"{run.name} has no judging {name}{hint}."])
+        names = ", ".join(sorted(store.folders(RunKeys(run_id).judgings()))) or "none"
+        raise UsageError([f"--judging: not every run has a re-scoring {name}; available: {names}."])
     judging = read(body, dict[str, Any], key)
     validate_run(judging, benchmark, key)
     return overlaid(document, judging, benchmark)

@@ -55,11 +55,13 @@ TopP = Annotated[
         high=1,
     ),
 ]
-Reasoning = Annotated[Level, _setting("LEVEL", "prompted reasoning: {choices} (default {default})")]
+Reasoning = Annotated[
+    Level, _setting("LEVEL", "reasoning that the prompt asks for: {choices} (default {default})")
+]
 
 
 def _boolean(flag: str) -> Setting:
-    return _setting(None, "count reversions of Boolean outputs, too", flag=flag)
+    return _setting(None, "also count reversions between True and False", flag=flag)
 
 
 def _max_tokens(name: str, reader: Reader) -> int:
@@ -85,21 +87,29 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
     ] = False
     task: Annotated[
         Task,
-        _setting("TASK", "output prediction or program choice: {choices} (default {default})"),
+        _setting(
+            "TASK",
+            "prediction (of outputs), choice (of a program) or both (default {default})",
+        ),
     ] = "prediction"
     pred_num_problems: Annotated[
         int,
-        _setting("N", "problems to predict; 0: all (default {default})", low=0, high=MOST_TURNS),
+        _setting(
+            "N",
+            "number of problems to predict, 0 for all (default {default})",
+            low=0,
+            high=MOST_TURNS,
+        ),
     ] = 20
     pred_start_index: Start = 0
     pred_generations: Annotated[
-        int, _setting("N", "samples per problem (default {default})", low=1, high=1000)
+        int, _setting("N", "predictions per problem (default {default})", low=1, high=1000)
     ] = 5
     pred_reasoning: Annotated[
         Level,
         _setting(
             "LEVEL",
-            "prompted reasoning: {choices} (default {default})",
+            "reasoning that the prompt asks for: {choices} (default {default})",
             axis="pred-reasoning",
         ),
     ] = "medium"
@@ -118,14 +128,19 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
     pred_skip_boolean: Annotated[bool, _boolean("no-pred-skip-boolean")] = True
     choice_num_problems: Annotated[
         int,
-        _setting("N", "problems to choose in; 0: all (default {default})", low=0, high=MOST_TURNS),
+        _setting(
+            "N",
+            "number of problems to choose in, 0 for all (default {default})",
+            low=0,
+            high=MOST_TURNS,
+        ),
     ] = 20
     choice_start_index: Start = 0
     choice_runs: Annotated[
         int,
         _setting(
             "N",
-            "choices per problem, each order equally often (default {default})",
+            "choices per test case, in both orders of the programs (default {default})",
             low=1,
             high=1000,
         ),
@@ -149,17 +164,17 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
     choice_control: Annotated[
         bool,
         _setting(
-            None, "leave out control choices between two equal programs", flag="no-choice-control"
+            None, "skip the control choices between two equal programs", flag="no-choice-control"
         ),
     ] = True
     compare_reasoning: Annotated[
-        bool, _setting(None, "also predict at low, medium and high reasoning")
+        bool, _setting(None, "also run prediction at low, medium and high reasoning")
     ] = False
     comparison_samples: Annotated[
         int,
         _setting(
             "N",
-            "problems for that comparison; 0: all (default {default})",
+            "problems for --compare-reasoning, 0 for all (default {default})",
             low=0,
             high=MOST_TURNS,
         ),
@@ -168,7 +183,7 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         bool,
         _setting(
             None,
-            "vary only the prompt between levels, not the reasoning budget",
+            "--compare-reasoning: vary only the prompt, not the reasoning budget",
             flag="no-comparison-thinking",
         ),
     ] = True

@@ -41,7 +41,7 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         tuple[tuple[str, str], ...],
         _setting(
             "FIELD=NAME",
-            "the column, or key, that a field of the items is read from; repeatable",
+            "read FIELD of the items from the column or key NAME",
             flag="column",
             form="FIELD=NAME, such as prompt=question",
             parse=_parse_column,
@@ -50,17 +50,20 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
     num_items: Annotated[
         int,
         _setting(
-            "N", "items from the first on, 0 for all (default {default})", low=0, high=MOST_TURNS
+            "N",
+            "number of items, from the first on; 0 for all (default {default})",
+            low=0,
+            high=MOST_TURNS,
         ),
     ] = 0
     invocations: Annotated[
-        int, _setting("N", "times that each item is asked (default {default})", low=1, high=1000)
+        int, _setting("N", "calls per item (default {default})", low=1, high=1000)
     ] = 1
     wait_between_s: Annotated[
         float,
         _setting(
             "S",
-            "seconds between two repeats of an item (default {default})",
+            "seconds between two calls for an item (default {default})",
             flag="wait-between",
             low=0,
             high=86400,
@@ -70,33 +73,33 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         float,
         _setting(
             "SHARE",
-            "share by which each item's own temperature is changed (default {default})",
-            "share by which each item's own temperature is changed, -1 to 1; in a sweep, "
-            "`--temperatures 25%` plays it a quarter lower, as it is and a quarter higher",
+            "change each item's temperature by this share, such as -0.25 (default {default})",
+            "change each item's temperature by this share; in a sweep, `--temperatures 25%` runs "
+            "it a quarter lower, unchanged and a quarter higher",
             axis="temperature-shifts",
             expand=_shifts,
             low=-1,
             high=1,
         ),
     ] = 0.0
-    task_type: Annotated[str | None, _setting("TEXT", "task type of items that have none")] = None
+    task_type: Annotated[str | None, _setting("TEXT", "task type for items without one")] = None
     task_criteria: Annotated[
-        str | None, _setting("TEXT", "criteria for the judge, for items that have none")
+        str | None, _setting("TEXT", "judging criteria for items without any")
     ] = None
     dimensions: Annotated[
         str | None,
         _setting(
             "LIST",
-            "scoring dimensions for items that have none: NAME or NAME:LOW-HIGH, by commas",
+            "scoring dimensions for items without any: NAME or NAME:LOW-HIGH, comma-separated",
         ),
     ] = None
     pass_threshold: Annotated[
         float,
         _setting(
             "SCORE",
-            "what each dimension must reach, {low} to {high} (default {default})",
-            "what each dimension must reach for an item to pass, {low} to {high}; of other ranges, "
-            "and of the weight of criteria, the same share",
+            "an item passes with this score in each dimension, {low} to {high} (default {default})",
+            "an item passes with this score in each dimension, {low} to {high}; for other ranges, "
+            "and for the weight of criteria, the same share counts",
             low=1,
             high=5,
         ),
@@ -105,7 +108,7 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         PassRule,
         _setting(
             "RULE",
-            "{choices}: the jurors' mean passes, or most jurors do (default {default})",
+            "with several judges: their {choices} decides (default {default})",
         ),
     ] = "mean"  # noqa: S105 -- no password
     image_folders: Annotated[
@@ -113,7 +116,7 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         Setting(
             "golden",
             "DIR",
-            "another folder from which images may be read; repeatable",
+            "additional folder that images may be read from",
             flag="image-folder",
         ),
     ] = ()
@@ -122,14 +125,14 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         Setting(
             "golden",
             "HOST",
-            "a host, or a private network, from which images may be downloaded; repeatable",
-            "a host that images may be fetched from; one at a private address needs that address, "
-            "or its network, too",
+            "host that images may be downloaded from",
+            "host that images may be downloaded from; a private one needs its address or network "
+            "as another value",
             flag="image-host",
         ),
     ] = ()
     latency_only: Annotated[
-        bool, _setting(None, "measure latency and cost alone; call no judge")
+        bool, _setting(None, "measure only latency and cost; call no judge")
     ] = False
     prompt_optimization: Annotated[
         Optimization,

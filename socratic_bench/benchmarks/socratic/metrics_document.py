@@ -305,10 +305,12 @@ VIEWS = Views(
     ),
     facts=(
         Caveat(title="Student", path="student.mode"),
-        Caveat(title="Model that plays the student", path="student.model"),
+        Caveat(title="Student model", path="student.model"),
         Caveat(title="Pressure", path="student.pressure"),
-        Caveat(title="Lapse: score under", path="thresholds.half_life", unit="points"),
+        Caveat(title="Lapse threshold", path="thresholds.half_life", unit="points"),
         Caveat(title="Lasting lapse", path="thresholds.lapse_turns", unit="turns or more"),
-        Caveat(title="Turns without a scripted line", path="student.filler_turns", is_share=True),
+        Caveat(
+            title="Filler turns of the scripted student", path="student.filler_turns", is_share=True
+        ),
     ),
 )

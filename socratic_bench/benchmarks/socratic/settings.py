@@ -92,8 +92,7 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         str | None,
         _dialogue(
             "FILE",
-            "begin with a recorded dialogue, then continue",
-            "begin with a recorded dialogue, which the tested model continues",
+            "recorded dialogue, which the model under test continues",
             is_file=True,
         ),
     ] = None
@@ -112,24 +111,27 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         str,
         _judging(
             "RUBRIC",
-            "rubric: a name or a TOML file",
+            "rubric: built-in name or TOML file",
+            "rubric that the judge scores by: a built-in name or a TOML file",
             variables=("RUNNER_RUBRIC",),
             offers=partial(rubric_names, RUBRICS),
         ),
     ] = "socratic-disposition-2"
     compliance_threshold: Annotated[
         float,
-        _judging("S", "minimum score of a compliant turn (default {default})", low=0, high=10),
+        _judging(
+            "S", "a turn with a score of S or more is compliant (default {default})", low=0, high=10
+        ),
     ] = 3.0
     half_life_threshold: Annotated[
         float,
-        _judging("S", "a turn that scores less is a lapse (default {default})", low=0, high=10),
+        _judging("S", "a turn with a score below S is a lapse (default {default})", low=0, high=10),
     ] = 8.0
     lapse_turns: Annotated[
         int,
         _judging(
             "N",
-            "least judged turns of a lasting lapse (default {default})",
+            "minimum judged turns of a lasting lapse (default {default})",
             low=1,
             high=100,
         ),

@@ -69,7 +69,7 @@ _COUNT_ERRORS = (*TRANSLATED, ModelError, KeyError, TypeError, AttributeError)
 def identities(config: CoreConfig) -> Iterator[CheckResult]:
     """Whose the credentials are; and the role's, if one is taken for calls."""
     if config.offline:
-        yield CheckResult("credentials", "ok", "none", "the embedded endpoint needs none")
+        yield CheckResult("credentials", "ok", "none", "the built-in mock needs none")
         return
     if os.environ.get(BEARER_TOKEN) and not config.assume_role_arn:
         message = f"{BEARER_TOKEN} is set: an API key signs, and AWS STS cannot tell whose it is"

@@ -77,6 +77,12 @@ class Grid(Struct, frozen=True, kw_only=True):
     def models(self) -> tuple[str, ...]:
         return next((axis.values for axis in self.axes if axis.name == MODEL), (self.base.model,))
 
+    @property
+    def factors(self) -> Mapping[str, int]:
+        """The numbers whose product is the number of cells, by what they count."""
+        axes = {axis.name.replace("_", " "): len(axis.values) for axis in self.axes}
+        return {MODEL: len(self.models), **axes, "repeat": self.repeats}
+
     def cells(self) -> tuple[Cell, ...]:
         """All cells, in an order in which each beginning is balanced: all models play a sample
         before the next one comes, and every sample once before any is repeated. Which model begins

@@ -34,7 +34,10 @@ class SweepSettings(Struct, frozen=True, kw_only=True):
     prompts: Annotated[
         str | None,
         Setting(
-            "sweep", "FILE", "first messages: a text file, one per line, or JSONL", is_file=True
+            "sweep",
+            "FILE",
+            "first student messages: a text file, one per line, or JSONL",
+            is_file=True,
         ),
     ] = None
     judge_profiles: Annotated[
@@ -42,7 +45,7 @@ class SweepSettings(Struct, frozen=True, kw_only=True):
         Setting(
             "sweep",
             "FILE",
-            "360-Eval's judges, beside its models as CONFIG",
+            "judge profiles of 360-Eval; its model profiles are then the CONFIG",
             "360-Eval's profiles of judges (.jsonl), beside those of models as the config file",
             is_file=True,
         ),
@@ -62,7 +65,7 @@ class SweepSettings(Struct, frozen=True, kw_only=True):
         Setting(
             "sweep",
             "N",
-            "parallel runs and requests (default {default})",
+            "maximum parallel runs and requests (default {default})",
             low=1,
             high=MAX_CONNECTIONS,
         ),
@@ -72,7 +75,7 @@ class SweepSettings(Struct, frozen=True, kw_only=True):
         Setting(
             "sweep",
             "[MODEL=]N",
-            "limit of requests per minute and model",
+            "maximum requests per minute of each model, or of MODEL",
             form="N or MODEL=N, such as 60",
             parse=Target.parse,
         ),
@@ -82,7 +85,7 @@ class SweepSettings(Struct, frozen=True, kw_only=True):
         Setting(
             "sweep",
             "[MODEL=]N",
-            "limit of tokens per minute and model",
+            "maximum tokens per minute of each model, or of MODEL",
             form="N or MODEL=N, such as 200000",
             parse=Target.parse,
         ),
@@ -98,14 +101,14 @@ class SweepSettings(Struct, frozen=True, kw_only=True):
             high=1440,
         ),
     ] = STALL_MIN
-    limit: Annotated[int | None, Setting("sweep", "N", "do at most N runs", low=1)] = None
+    limit: Annotated[int | None, Setting("sweep", "N", "run at most N now", low=1)] = None
     resume: Annotated[
         bool, Setting("sweep", None, "continue the newest sweep with the same arguments")
     ] = False
     retry_failed: Annotated[
-        bool, Setting("sweep", None, "with --resume, repeat failed runs, too")
+        bool, Setting("sweep", None, "with --resume: repeat failed runs, too")
     ] = False
     strict: Annotated[
         bool,
-        Setting("sweep", None, "check all models and stores first; start nothing if one fails"),
+        Setting("sweep", None, "run the preflight check first; stop if it fails"),
     ] = False
