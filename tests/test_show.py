@@ -220,7 +220,7 @@ def test_items_have_a_sign_each_and_what_they_came_to(tmp_path):
         (("run-01",), "give --output-dir or --s3-bucket"),
         (("run-01", "-o", "{folder}"), "There is no complete run run-01 in {folder}"),
         (("{folder}", "--turns", "4-2"), "a range such as 5-12, not"),
-        (("{folder}", "--judging", "none"), "not every run has a re-scoring none; available: "),
+        (("{folder}", "--judging", "none"), "Not every run has a re-scoring none; available: "),
         (("{folder}/curated",), "has no complete run"),
         (("{folder}/curated",), "Complete interrupted runs first: socratic-runner resume"),
         (("{folder}/nothing",), "There is no file or folder"),

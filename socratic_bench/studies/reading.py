@@ -180,7 +180,7 @@ def with_judging(name: str, run: FoundRun, document: Document, region: Region) -
     body = store.get(key)
     if body is None:
         names = ", ".join(sorted(store.folders(RunKeys(run_id).judgings()))) or "none"
-        raise UsageError([f"--judging: not every run has a re-scoring {name}; available: {names}."])
+        raise UsageError([f"Not every run has a re-scoring {name}; available: {names}."])
     judging = read(body, dict[str, Any], key)
     validate_run(judging, benchmark, key)
     return overlaid(document, judging, benchmark)
