@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 HALF = 0.5
 # Of fewer clusters, 95 % limits hold the true figure in 73 to 93 % of samples.
 FEWEST_OF_TIMES = 6
+# Of fewer, those of a restricted mean hold it in 83 % where one dialogue in five collapses.
+ENOUGH_FOR_A_MEAN = 10
 # What is left of a product of fractions that is 1/2 but for rounding counts as 1/2.
 ROUNDING = 1e-12
 

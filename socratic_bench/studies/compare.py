@@ -32,6 +32,7 @@ from socratic_bench.studies.figures import (
     interval_of,
     limits_of,
     mean_of,
+    notices_on_times,
     notices_on_unjudged,
     primary_metric,
     rank_of_group,
@@ -268,6 +269,11 @@ def _document(comparison: _Comparison, call: Naming = str) -> ComparisonDocument
         notices=[
             *_notices_on_pairs(pairs, comparison, call),
             *_notices_on_models(ordered, failed, benchmark.primary_metric),
+            *notices_on_times(
+                contender.survival[primary.name]
+                for contender in ordered
+                if primary.name in contender.survival
+            ),
             *(
                 notice
                 for group in groups

@@ -46,6 +46,7 @@ from socratic_bench.statistics.intervals import (
     wilson_interval,
 )
 from socratic_bench.statistics.survival import (
+    ENOUGH_FOR_A_MEAN,
     NO_LIMITS,
     Limits,
     SurvivalLimits,
@@ -214,6 +215,17 @@ def danger(name: str, metric: str, groups: TwoGroups | None) -> Iterator[str]:
             f"{name}: {metric} is near {lower.mean:.1f} in {lower.n} and near {higher.mean:.1f} in "
             f"{higher.n} of {plural(lower.n + higher.n, 'run')}: its mean and interval hide that. "
             "More samples tell how often each comes."
+        )
+
+
+def notices_on_times(survivals: Iterable[Survival]) -> Iterator[str]:
+    """A warning if intervals of mean times come from few samples."""
+    counts = [times.n_clusters for times in survivals if times.restricted_mean.low is not None]
+    n = min(counts, default=ENOUGH_FOR_A_MEAN)
+    if n < ENOUGH_FOR_A_MEAN:
+        yield (
+            f"The interval of a mean time is of {n} samples: where one dialogue in five "
+            f"collapses it is too narrow (83 % instead of 95 %). Run at least {ENOUGH_FOR_A_MEAN}."
         )
 
 

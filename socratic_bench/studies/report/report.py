@@ -7,7 +7,13 @@ from msgspec import Struct
 
 from socratic_bench.documents.calibration import CorrectedFigures
 from socratic_bench.documents.judge_status import agreement_text
-from socratic_bench.studies.figures import danger, mean_of, notices_on_unjudged
+from socratic_bench.statistics.survival import FEWEST_OF_TIMES
+from socratic_bench.studies.figures import (
+    danger,
+    mean_of,
+    notices_on_times,
+    notices_on_unjudged,
+)
 from socratic_bench.studies.groups import differing_conditions
 from socratic_bench.studies.report.breakdown import (
     breaking_turns,
@@ -171,8 +177,7 @@ def _cost(runs: Sequence[RunRow]) -> str:
 
 
 def _notices(study: Study) -> Iterator[str]:
-    if not study.has_limits:
-        yield NO_STATS
+    yield from _notices_on_intervals(study)
     if study.varied:
         names = listed([name.replace("_", " ") for name in study.varied.values()])
         yield f"Runs of one model differ in {names}: each way of running it stands apart."
@@ -192,6 +197,19 @@ def _notices(study: Study) -> Iterator[str]:
     yield from _low_ends(study)
     if len(study.rows.samples) == 1 and not any(run.parts for run in study.rows.runs):
         yield f"There is only one {study.views.sample}: the result need not hold for others."
+
+
+def _notices_on_intervals(study: Study) -> Iterator[str]:
+    if not study.has_limits:
+        yield NO_STATS
+        return
+    yield from notices_on_times(study.survival.values())
+    n = min((times.n_clusters for times in study.survival.values()), default=FEWEST_OF_TIMES)
+    if n < FEWEST_OF_TIMES:
+        yield (
+            f"Turns held have no interval: {count_text(n, study.views.sample)} "
+            f"{'is' if n == 1 else 'are'} too few for one, {FEWEST_OF_TIMES} would do."
+        )
 
 
 def _too_short(study: Study) -> Iterator[str]:

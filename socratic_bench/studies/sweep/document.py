@@ -24,6 +24,7 @@ from socratic_bench.studies.figures import (
     RunFigures,
     hazards_of,
     mean_of,
+    notices_on_times,
     notices_on_unjudged,
     primary_metric,
     rank_of_group,
@@ -120,6 +121,11 @@ def document_of(
         pace=[*result.pace],
         notices=[
             *result.notices,
+            *notices_on_times(
+                group.survival[primary.name]
+                for group in groups[MODEL]
+                if primary.name in group.survival
+            ),
             *(
                 notice
                 for model in dict.fromkeys(row.model for row in completed)
