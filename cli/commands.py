@@ -13,6 +13,7 @@ COMMANDS = {
     "judge": (".judge", "score stored runs again with another judge or rubric"),
     "label": (".label", "score turns of stored runs yourself (human labels)"),
     "calibrate": (".calibrate", "measure judge-human agreement on labelled replies"),
+    "dashboard": (".dashboard", "serve a page to set up, watch and compare sweeps"),
     "models": (".models", "list models with their features and prices"),
     "scenarios": (".scenarios", "list the built-in scenarios, or check your own"),
     "validate": (".validate", "check config, prompt, price and other files"),

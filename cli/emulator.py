@@ -60,7 +60,7 @@ def build_parser() -> Parser:
         f"Kinds: {', '.join(KINDS)}.",
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
-    parser.add_argument("--port", type=_port, default=0, help="port (default: a free one)")
+    add_port(parser)
     parser.add_argument(
         "--seed", type=int, default=0, help="random seed of faults with a probability"
     )
@@ -136,6 +136,11 @@ def _parse_faults(specs: Sequence[str]) -> tuple[Fault, ...]:
     if problems:
         raise UsageError(problems, hint=HINT)
     return tuple(faults)
+
+
+def add_port(parser: Parser) -> None:
+    """Add the port of what a command serves."""
+    parser.add_argument("--port", type=_port, default=0, help="port (default: a free one)")
 
 
 def _port(word: str) -> int:

@@ -32,7 +32,7 @@ def main(words: Sequence[str]) -> int:
     """Read the place, print what is there."""
     parser = build_parser()
     flags = parse_strictly(parser, words)
-    place = str(flags.place or _default_place())
+    place = str(flags.place or default_place())
     if not place:
         parser.refuse(["Missing argument PLACE: a folder or s3://BUCKET/PREFIX."])
     with waiting_for(f"reading {plain(place)}", quiet=flags.quiet), calling_flags(parser):
@@ -56,7 +56,8 @@ def build_parser() -> Parser:
     return parser
 
 
-def _default_place() -> str:
+def default_place() -> str:
+    """The store that the environment names, or ""."""
     config, _ = read({})
     if config.output_dir or not config.s3_bucket:
         return config.output_dir or ""

@@ -131,6 +131,14 @@ class EmulatorDocument(Document, frozen=True, kw_only=True):
     model_ids: Annotated[list[str], doc("the models that it simulates")]
 
 
+class DashboardDocument(Document, frozen=True, kw_only=True):
+    """The address of the dashboard."""
+
+    kind: Literal["dashboard"] = "dashboard"
+    url: Annotated[str, doc("what to open first: it has the token")]
+    store: Annotated[str, doc("the folder or s3:// prefix that it shows")]
+
+
 class ModelEntry(Struct, frozen=True, kw_only=True):
     """A model, without calling it."""
 

@@ -13,6 +13,7 @@ from socratic_bench.catalogue.price_file import PriceFile
 from socratic_bench.documents.calibration import CalibrationDocument, Label, LabellingDocument
 from socratic_bench.documents.comparison import ComparisonDocument, JudgingsDocument, JudgingsDryRun
 from socratic_bench.documents.doctor import (
+    DashboardDocument,
     DoctorDocument,
     EmulatorDocument,
     ModelList,
@@ -70,6 +71,7 @@ COMMON: Mapping[str, object] = {
     "doctor": DoctorDocument,
     "validation": ValidationDocument,
     "emulator": EmulatorDocument,
+    "dashboard": DashboardDocument,
     "models": ModelList,
     "error": ErrorDocument,
     "journal": Annotated[

@@ -161,10 +161,11 @@ def _type(key: PlanKey) -> Any:  # noqa: ANN401 -- a type, or a form of types
         kind = Annotated[kind, Meta(ge=setting.low, le=setting.high)]
     kind = str | PerMinute if key.takes_numbers else kind
     kind = kind | list[kind] if key.is_many else kind
-    return Annotated[kind, doc(_description(key))]
+    return Annotated[kind, doc(description(key))]
 
 
-def _description(key: PlanKey) -> str:
+def description(key: PlanKey) -> str:
+    """What a key sets, in a line."""
     switch, setting = key.switch, key.setting
     text = switch.text if switch else setting.fill(setting.setting.text)
     default = switch.default_words if switch else ""

@@ -136,6 +136,10 @@ class FolderStore:
         folder, _, beginning = prefix.rpartition("/")
         return self._reading(folder, lambda: self._tree.sizes(folder, beginning))
 
+    def remove(self, key: str) -> None:
+        """Remove a file, if it is there. Raises `ArtifactError`."""
+        self._reading(key, lambda: self._tree.remove(key))
+
     def remove_drafts(self, folder: str, beginning: str = "") -> None:
         """Remove half-written files of killed processes, by how their names begin. Only for whoever
         has locked what they belong to.
@@ -243,6 +247,11 @@ class FolderTree:
             if match and of(match["name"]):
                 with self._parent(f"{folder}/{draft}" if folder else draft) as (parent, name):
                     os.unlink(name, dir_fd=parent)
+
+    def remove(self, key: str) -> None:
+        """Remove a file, if it is there."""
+        with suppress(FileNotFoundError), self._parent(key) as (folder, name):
+            os.unlink(name, dir_fd=folder)
 
     def stat(self, key: str) -> os.stat_result | None:
         """What lies under a key, be it a link itself; `None` if nothing does."""

@@ -179,7 +179,7 @@ class S3Store:
         return Stored(body, self._etag(answer, key), _age_s(answer))
 
     def delete(self, key: str) -> None:
-        """Delete the object, which no run does."""
+        """Delete the object, if it is there; no run does so."""
         self._call("delete_object", key, (), Key=key)
 
     def missing(self, objects: Mapping[str, StoredObject]) -> Sequence[str] | None:

@@ -6,12 +6,12 @@ The door of the S3 part: it loads the SDK, and is imported only when a bucket is
 import os
 import socket
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from random import random
 from typing import TYPE_CHECKING, Protocol
 
-from socratic_bench.errors import BenchError, Mistakes
+from socratic_bench.errors import BenchError, Mistakes, UsageError
 from socratic_bench.ports.store import ArtifactStore, Journals
 from socratic_bench.settings import OFFLINE_REGION, S3, CoreConfig
 from socratic_bench.storage.delivery import Delivery, with_retries
@@ -117,6 +117,10 @@ class ListedStore(Protocol):
         """The file, or `None` if there is none."""
         ...
 
+    def remove(self, key: str) -> None:
+        """Remove a file, if it is there."""
+        ...
+
     def keys(self, prefix: str) -> Sequence[str]:
         """The keys of one folder that begin with `prefix`: "folder/" for all of it."""
         ...
@@ -166,6 +170,27 @@ class ListedBucket:
 
     def folders(self, key: str) -> Iterable[str]:
         return dict.fromkeys(name.removeprefix(key).split("/")[0] for name in self.keys(key))
+
+    def remove(self, key: str) -> None:
+        with_retries(lambda: self._bucket.delete(key), self._sleep)
+
+    @contextmanager
+    def exclusive(self, key: str, refusal: str) -> Iterator[None]:
+        """Hold a lease on a key while the block runs. Raises `UsageError` with the refusal if
+        another process holds it.
+        """
+        from socratic_bench.storage.lease import Lease, LeaseTerms
+
+        quiet = LeaseTerms(on_lost=lambda _: None, notice=lambda _: None, sleep=self._sleep)
+        lease = Lease(self._bucket, key, key, quiet)
+        try:
+            lease.take()
+        except UsageError as error:
+            raise UsageError([refusal]) from error
+        try:
+            yield
+        finally:
+            lease.release()
 
     def location(self, key: str) -> str:
         return self._bucket.location(key)
