@@ -47,7 +47,7 @@ examples:
   socratic-runner doctor --model ID --s3-bucket NAME
 """
 EXIT_CODES = """\
-exit codes: 0 ok, 2 usage, 3 a check failed, 6 budget or deadline, 128+N signal N
+exit codes: 0 ok, 2 usage, 3 a check failed, 6 budget, 7 deadline, 128+N signal N
 """
 MARKS: dict[CheckStatus, str] = {"ok": " ", "warning": "~", "unknown": "?", "failed": "!"}
 COLOURS = {"~": terminal.YELLOW, "?": terminal.YELLOW, "!": terminal.RED}

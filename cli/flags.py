@@ -50,7 +50,7 @@ commands (socratic-runner COMMAND --help):
 EXIT_CODES = """\
 exit codes: 0 complete, 1 internal error, 2 usage, 3 credentials or access,
 4 service or storage unavailable, 5 a limit such as --fail-under was missed, or
-too few turns were judged, 6 budget or deadline, 128+N signal N
+too few turns were judged, 6 budget, 7 deadline, 128+N signal N
 """
 # The flags of the short help, the most used ones first in each group.
 COMMON = (

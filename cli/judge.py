@@ -38,7 +38,7 @@ example:
 """
 EXIT_CODES = """\
 exit codes: 0 complete, 2 usage, 3 credentials or access, 4 service or storage
-unavailable, 5 too few turns judged, 6 budget or deadline, 128+N signal N
+unavailable, 5 too few turns judged, 6 budget, 7 deadline, 128+N signal N
 """
 # Flags of a run that asks the tested model, or is stored anew.
 EXCLUDED = {

@@ -33,7 +33,7 @@ example:
   socratic-runner report results --html report.html --open
 """
 EPILOG = "exit codes: 0 written, 2 usage, 4 storage cannot be read or a file not written\n"
-MAX_SIZE = "30MB"
+MAX_SIZE, MAX_BYTES = "30MB", 30_000_000
 DEFAULT_PAGE = "report.html"
 FORMS = {
     "html": ("FILE", f"write one self-contained HTML file (default {DEFAULT_PAGE})"),

@@ -24,12 +24,15 @@ run. A config file holds flags as TOML keys (write one: socratic-runner init swe
 examples:
   socratic-runner sweep --models ID1 ID2 --scenarios all --repeats 3 -o out
   socratic-runner sweep CONFIG.toml --dry-run
+  socratic-runner sweep CONFIG.toml --shard 0/4   (one of 4 parts, on any machine)
+  socratic-runner sweep status STORE   (or collect: see their --help)
 """
 EXIT_CODES = """\
 exit codes: 0 complete, 1 internal error, 2 usage, 3 credentials or access,
 4 runs are missing, 5 a limit such as --fail-under was missed, or too few turns
-were judged, 6 budget or deadline, 128+N signal N
+were judged, 6 budget, 7 deadline, 128+N signal N
 """
+STATUS, COLLECT = "status", "collect"
 AXIS_TEXTS = {
     "models": "models to test: ids, inference profiles or ARNs",
     "scenarios": "built-in scenarios, or all (list: socratic-runner scenarios)",
@@ -47,6 +50,10 @@ EXCLUDED = ("resume-from", "brief")
 
 def main(words: Sequence[str]) -> int:
     """Play the missing runs of a grid, print the sweep's document."""
+    if words[:1] in ([STATUS], [COLLECT]):  # a config file of that name is ./status
+        from .sweep_status import main_collect, main_status
+
+        return (main_status if words[0] == STATUS else main_collect)(words[1:])
     flags, problems = parse(build_parser(), words)
     # The only door between parsing and playing, as in cli/run.py.
     from .sweep_run import perform

@@ -49,7 +49,7 @@ NO_MODEL_PROFILES = Problem.of(
 EXIT_REFUSED = ENDINGS["refused_request"].exit_code
 NO_PROCESSES = (
     "--processes was removed: one process does --max-connections runs in parallel. To use several "
-    "machines, give each a part of the grid."
+    "machines, give each a shard (--shard I/N)."
 )
 NO_INTERVALS = 'No confidence intervals: scipy is missing (pip install "socratic-runner[stats]").'
 
@@ -134,14 +134,14 @@ def _print_result(result: SweepResult, flags: Flags) -> int:
         print_traceback(result.error)
     unwritten = print_document(
         document,
-        words=partial(_say_result, document, result),
+        words=partial(say_result, document, result),
         flags=flags,
         error=result.error or document.error,
     )
     return code or unwritten
 
 
-def _say_result(document: SweepDocument, result: SweepResult) -> None:
+def say_result(document: SweepDocument, result: SweepResult) -> None:
     """Print a table of the models, the best first, and a line for the whole."""
     if document.sweep_id is None or document.primary_metric is None:
         return

@@ -14,6 +14,7 @@ RED, YELLOW = 31, 33
 COMMAND = ": socratic-runner "
 ELLIPSIS = "…"
 CLEAR_LINE = "\r\x1b[K"
+CLEAR_SCREEN = "\x1b[H\x1b[2J"
 MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86400
 THOUSAND, MILLION = 1_000, 1_000_000
 GAP = "  "

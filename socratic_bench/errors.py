@@ -45,7 +45,7 @@ ENDINGS: dict[EndReason, Ending] = {
     "guardrail": Ending("completed", 0, is_cut_short=True),
     "context_window": Ending("completed", 0, is_cut_short=True),
     "empty_reply": Ending("completed", 0, is_cut_short=True),
-    "deadline": Ending("partial", 6),
+    "deadline": Ending("partial", 7),
     "budget": Ending("partial", 6),
     "unavailable": Ending("partial", 4),
     "artifacts": Ending("partial", 4),
@@ -219,6 +219,10 @@ class Mistakes:
         error = UsageError(self.sentences, hint=default_hint)
         error.hints = (*self._hints,) or error.hints
         return error
+
+
+class InUseError(UsageError):
+    """Another process, which is alive, plays this run."""
 
 
 class DamagedJournalError(UsageError):

@@ -393,7 +393,7 @@ def test_deadline_holds_while_a_store_does_not_answer(silent_server):
         lambda s: run(*OFFLINE, *S3_WORDS, "--deadline", str(s), env=env), has_turns, first_s=6
     )
 
-    assert (outcome.exit_code, outcome.document["end_reason"]) == (6, "deadline")
+    assert (outcome.exit_code, outcome.document["end_reason"]) == (7, "deadline")
     assert outcome.document["n_turns"] == 1
     assert outcome.document["s3_artifacts"]["curated"] is None
 

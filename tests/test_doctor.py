@@ -342,7 +342,7 @@ def test_a_deadline_ends_it_with_what_was_found_by_then():
     outcome = looked("--model", CLAUDE, "--no-judge", "--deadline", "0.05", latency_ms=30_000)
     document = outcome.document
 
-    assert (outcome.exit_code, document["status"]) == (6, "incomplete")
+    assert (outcome.exit_code, document["status"]) == (7, "incomplete")
     assert document["error"]["hint"] == "Raise --deadline."
     assert document["models"][0]["checks"][0]["status"] == "unknown"
 

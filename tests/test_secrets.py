@@ -324,7 +324,7 @@ def test_a_deadline_and_a_signal_tell_nothing(tmp_path):
         stdout, stderr = process.communicate()
     interrupted = Outcome(process.returncode, stdout, (said + stderr).decode())
 
-    assert (late.exit_code, interrupted.exit_code) == (6, 130)
+    assert (late.exit_code, interrupted.exit_code) == (7, 130)
     assert late.document["n_turns"] == interrupted.document["n_turns"] == 1
     assert_silent(late, tmp_path)
     assert_silent(interrupted, tmp_path)

@@ -401,7 +401,7 @@ class TestLimits:
         assert outcome.exit_code == 2
         assert outcome.document["error"]["message"] == (
             "--processes was removed: one process does --max-connections runs in parallel. To use "
-            "several machines, give each a part of the grid."
+            "several machines, give each a shard (--shard I/N)."
         )
 
     def test_targets_stand_beside_what_was_reached(self, tmp_path):

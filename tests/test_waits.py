@@ -130,7 +130,7 @@ def test_a_run_that_another_process_takes_up_is_told_of(tmp_path):
         fcntl.flock(held, fcntl.LOCK_EX)
         outcome = run(*words, "--deadline", "1")
 
-    assert outcome.exit_code == 6
+    assert outcome.exit_code == 7
     assert "Another process is about to begin or resume this run: waiting" in outcome.stderr
 
 

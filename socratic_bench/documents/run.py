@@ -184,6 +184,14 @@ class Timestamps(Struct, frozen=True, kw_only=True):
     ] = None
 
 
+class StoredGate(Struct, frozen=True, kw_only=True):
+    """A bound that a figure of each model's runs has to keep."""
+
+    metric: Annotated[str, doc("path of the metric, as --fail-under has it")]
+    bound: Annotated[float, doc("the last value that passes")]
+    side: Annotated[Literal["under", "over"], doc("under: it fails under the bound")]
+
+
 class Thresholds(Struct, frozen=True, kw_only=True):
     """The thresholds of the run."""
 

@@ -35,8 +35,9 @@ from socratic_bench.documents.report import (
     ShownDocument,
 )
 from socratic_bench.documents.run import Brief, CuratedDocument, RunDocument, own_inputs
-from socratic_bench.documents.sweep import CellRow, SpendingFile, SweepDocument, SweepFile
+from socratic_bench.documents.sweep import CellRow, SweepDocument, SweepFile
 from socratic_bench.documents.sweep_plan import PromptLine, plan_type
+from socratic_bench.documents.sweep_status import SpendingFile, SweepStatus
 from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.ports.parts import Part, Parts
 from socratic_bench.settings import CoreConfig, Kind
@@ -57,6 +58,7 @@ COMMON: Mapping[str, object] = {
     "sweep_begun": SweepFile,
     "sweep_row": CellRow,
     "sweep_spending": SpendingFile,
+    "sweep_status": SweepStatus,
     "sweep_dry_run": SweepDryRun,
     "comparison": ComparisonDocument,
     "judgings": JudgingsDocument,

@@ -17,9 +17,9 @@ from socratic_bench.documents.document import (
     Share,
     Timestamp,
 )
-from socratic_bench.documents.run import Timestamps
+from socratic_bench.documents.run import StoredGate, Timestamps
 from socratic_bench.documents.turn import Agreement
-from socratic_bench.documents.usage import ActorUsage, ModelThroughput
+from socratic_bench.documents.usage import ActorUsage, ModelThroughput, ShardShare
 from socratic_bench.errors import RunStatus
 from socratic_bench.ports.parts import Exposure
 from socratic_bench.types import EndReason, doc
@@ -329,23 +329,6 @@ class CellRow(Struct, frozen=True, kw_only=True):
         return str(self.axes["model"])
 
 
-class SpendingFile(Struct, frozen=True, kw_only=True, tag_field="kind", tag="sweep_spending"):
-    """What the processes of a sweep have spent (sweeps/{sweep_id}/spending.json)."""
-
-    sweep_id: SweepId
-    spent_usd: Annotated[
-        dict[str, Annotated[Amount | None, doc("USD; null: the process had no budget")]],
-        doc(
-            "by process, at most: written before money is spent, and once more at the end; "
-            "journals: the sum over journals of processes that noted no amount"
-        ),
-    ]
-    reported_usd: Annotated[
-        Amount,
-        doc("the highest sum that a document has reported, amounts that others had noted included"),
-    ] = 0.0
-
-
 class SweepFile(Document, frozen=True, kw_only=True):
     """The beginning of a sweep (sweeps/{sweep_id}/sweep.json)."""
 
@@ -372,6 +355,14 @@ class SweepFile(Document, frozen=True, kw_only=True):
     repeats: Annotated[
         Repeat | None, doc("the plan: runs of each combination; null: as for axes")
     ] = None
+    keys: Annotated[
+        list[CellKey] | None,
+        doc("the plan: keys of all runs, in their order; null: as for axes"),
+    ] = None
+    gates: Annotated[
+        list[StoredGate], doc("gates on figures of models, which sweep collect applies")
+    ] = []
+    is_simulated: Annotated[bool, doc("played on the built-in mock of Bedrock (--offline)")] = False
 
 
 class Group(Struct, frozen=True, kw_only=True):
@@ -472,6 +463,12 @@ class SweepDocument(Document, frozen=True, kw_only=True):
         doc(
             "upper bound of all USD that the sweep's processes have spent, looks at models and "
             "unfinished runs included; null without a budget"
+        ),
+    ] = None
+    shard: Annotated[
+        ShardShare | None,
+        doc(
+            "for a shard, what it has of the limits; all else is of its runs alone; null: no shard"
         ),
     ] = None
     n_paid: Annotated[

@@ -331,3 +331,20 @@ class ModelThroughput(Struct, frozen=True, kw_only=True):
         ),
     ]
     stalled: Annotated[bool, doc("whether it was stopped because it had not answered for too long")]
+
+
+class ShardShare(Struct, frozen=True, kw_only=True):
+    """What a shard of a sweep plays, and what it has of the limits that were given."""
+
+    index: Annotated[Count, doc("number of the shard, from 0")]
+    count: Annotated[int, Meta(ge=1, description="number of shards: it plays every count-th run")]
+    at_once: Annotated[int, Meta(ge=1, description="shards that run at a time")]
+    n_runs_of_sweep: Annotated[Count, doc("runs of all shards")]
+    max_connections: Annotated[int, Meta(ge=1, description="its part of the connections")]
+    target_rpm: Annotated[
+        dict[str, int], doc("its part of the requests a minute, by model; *: each without its own")
+    ]
+    target_tpm: Annotated[dict[str, int], doc("its part of the tokens a minute, by model")]
+    max_cost_usd: Annotated[
+        Amount | None, doc("its part of the budget, by its runs; null without a budget")
+    ]

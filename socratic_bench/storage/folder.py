@@ -6,8 +6,9 @@ import os
 import re
 import secrets
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from stat import S_ISDIR, S_ISLNK, S_ISREG
@@ -107,7 +108,7 @@ class FolderStore:
         """The names in a folder, sorted; none if it is not there. Raises `ArtifactError`."""
         folder = key.rstrip("/")
         names = self._reading(folder, lambda: self._tree.names(folder))
-        return [name for name in names if not name.startswith(".")]  # drafts of files
+        return [name for name in names if not name.startswith(".")]  # drafts and locks of files
 
     def _reading(self, key: str, read: Callable[[], Result]) -> Result:
         """What `read` returns; its errors become `ArtifactError`s about this key."""
@@ -120,10 +121,24 @@ class FolderStore:
             ) from error
 
     def update(self, key: str, change: Callable[[bytes | None], bytes | None]) -> None:
-        """See `ListedStore`. Others are excluded by `exclusive` meanwhile."""
-        body = change(self.get(key))
-        if body is not None:
-            self.put(key, body)
+        """See `ListedStore`. A lock beside the file excludes others meanwhile."""
+        folder, _, name = key.rpartition("/")
+        with self._locked(f"{folder}/.{name}.lock", fcntl.LOCK_EX):
+            body = change(self.get(key))
+            if body is not None:
+                self.put(key, body)
+
+    def age_s(self, key: str) -> float | None:
+        status = self._reading(key, lambda: self._tree.stat(key))
+        return None if status is None else max(0.0, time.time() - status.st_mtime)
+
+    def is_locked(self, key: str) -> bool:
+        """Whether a process has locked a file, which is there."""
+        try:
+            with self._locked(key, fcntl.LOCK_SH | fcntl.LOCK_NB, make=False):
+                return False
+        except BlockingIOError:
+            return True
 
     def get(self, key: str) -> bytes | None:
         return self.read(key) if self.holds(key) else None
@@ -148,17 +163,36 @@ class FolderStore:
             self._tree.remove_drafts(folder, of=lambda name: name.startswith(beginning))
 
     @contextmanager
-    def exclusive(self, key: str, refusal: str) -> Iterator[None]:
-        """Lock a file while the block runs; the lock ends with its process. Raises `UsageError`
-        with the refusal if another process has the lock.
+    def exclusive(self, key: str, refusal: str | None = None) -> Iterator[None]:
+        """Lock a file while the block runs; the lock ends with its process. If another process has
+        the lock, raises `UsageError` with the refusal, or waits if there is none.
         """
-        flags = os.O_RDWR | os.O_CREAT
-        descriptor = self._reading(key, lambda: self._tree.open(key, flags, make=True))
-        try:
+        with ExitStack() as stack:
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                kind = fcntl.LOCK_EX | (fcntl.LOCK_NB if refusal else 0)
+                stack.enter_context(self._locked(key, kind))
             except BlockingIOError as error:
-                raise UsageError([refusal], hint="Wait until it has ended, or end it.") from error
+                hint = "Wait until it has ended, or end it."
+                raise UsageError([refusal or ""], hint=hint) from error
+            yield
+
+    @contextmanager
+    def shared(self, key: str, when_alone: Callable[[], None]) -> Iterator[None]:
+        """Lock a file together with others while the block runs; if no other process has it, first
+        do what only a single process may.
+        """
+        with suppress(BlockingIOError), self._locked(key, fcntl.LOCK_EX | fcntl.LOCK_NB):
+            when_alone()
+        with self._locked(key, fcntl.LOCK_SH):
+            yield
+
+    @contextmanager
+    def _locked(self, key: str, kind: int, *, make: bool = True) -> Iterator[None]:
+        """Raises `BlockingIOError` for a `kind` that does not wait."""
+        flags = os.O_RDWR | (os.O_CREAT if make else 0)
+        descriptor = self._reading(key, lambda: self._tree.open(key, flags, make=make))
+        try:
+            fcntl.flock(descriptor, kind)
             yield
         finally:
             os.close(descriptor)

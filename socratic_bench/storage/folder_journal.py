@@ -16,7 +16,13 @@ from typing import Any
 import orjson
 
 from socratic_bench.documents import encode
-from socratic_bench.errors import ArtifactError, DamagedJournalError, Problem, UsageError
+from socratic_bench.errors import (
+    ArtifactError,
+    DamagedJournalError,
+    InUseError,
+    Problem,
+    UsageError,
+)
 from socratic_bench.ports.store import Entry, WrittenEntry
 from socratic_bench.settings import MAX_STORED_BYTES, read_open
 from socratic_bench.storage.folder import FolderTree, repair_hint, sync_content, write_whole
@@ -257,7 +263,7 @@ class FolderJournal:
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise UsageError(
+            raise InUseError(
                 [f"Another process is at work on {self._path.stem}: {self._owner()}."],
                 hint="Wait until it has ended, or end it; its lock ends with it.",
             ) from error

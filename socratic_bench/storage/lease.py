@@ -24,9 +24,9 @@ from socratic_bench.documents.journal import TTL_MAX_S, LeaseFile
 from socratic_bench.errors import (
     ArtifactError,
     BenchError,
+    InUseError,
     LeaseLostError,
     StoreOutageError,
-    UsageError,
 )
 from socratic_bench.storage.s3 import Notice, S3Store
 
@@ -94,7 +94,7 @@ class Lease:
 
     def take(self) -> None:
         """Hold a run that was there before, after a dead process's lease has expired. Raises
-        `UsageError` naming the owner if it is alive, and `ArtifactError` if S3 fails.
+        `InUseError` naming the owner if it is alive, and `ArtifactError` if S3 fails.
         """
         etag = self._write(None)
         while etag is None:
@@ -144,7 +144,7 @@ class Lease:
         return error
 
     def _etag_of_expired(self, current: _StoredLease) -> str:
-        """The ETag of a lease, once it has been released or has expired. Raises `UsageError`."""
+        """The ETag of a lease, once it has been released or has expired. Raises `InUseError`."""
         if current.lease.released or current.remaining_s <= 0:
             return current.etag
         ttl_s = current.lease.ttl_s
@@ -159,7 +159,7 @@ class Lease:
             if latest is None or latest.lease.released:
                 return latest.etag if latest else current.etag
             if latest.etag != current.etag:
-                raise UsageError(
+                raise InUseError(
                     [f"{self._run_id} is under way: {latest.lease.owner} holds it."],
                     hint="Wait for that process to end, or end it, then try again.",
                 )

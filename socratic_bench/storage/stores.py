@@ -121,6 +121,10 @@ class ListedStore(Protocol):
         """Remove a file, if it is there."""
         ...
 
+    def age_s(self, key: str) -> float | None:
+        """Seconds since the file was written; `None` if there is none."""
+        ...
+
     def keys(self, prefix: str) -> Sequence[str]:
         """The keys of one folder that begin with `prefix`: "folder/" for all of it."""
         ...
@@ -161,6 +165,11 @@ class ListedBucket:
     def get(self, key: str) -> bytes | None:
         stored = with_retries(lambda: self._bucket.get(key), self._sleep)
         return stored.body if stored else None
+
+    def age_s(self, key: str) -> float | None:
+        """By the clock of S3."""
+        stored = with_retries(lambda: self._bucket.get(key), self._sleep)
+        return stored.age_s if stored else None
 
     def sizes(self, prefix: str) -> Mapping[str, int]:
         return with_retries(lambda: self._bucket.sizes(prefix), self._sleep)
@@ -219,9 +228,13 @@ class ListedStores:
         check_stores([store for store in (self.folder, bucket) if store])
         self.bucket = ListedBucket(bucket, sleep) if bucket else None
 
-    def exclusive(self, key: str, refusal: str) -> AbstractContextManager[None]:
+    def exclusive(self, key: str, refusal: str | None = None) -> AbstractContextManager[None]:
         """See `FolderStore.exclusive`; a bucket has no lock, and each of its runs has a lease."""
         return self.folder.exclusive(key, refusal) if self.folder else nullcontext()
+
+    def shared(self, key: str, when_alone: Callable[[], None]) -> AbstractContextManager[None]:
+        """See `FolderStore.shared`; a bucket has nothing that only a single process may do."""
+        return self.folder.shared(key, when_alone) if self.folder else nullcontext()
 
     @property
     def all(self) -> Sequence[ListedStore]:

@@ -115,8 +115,9 @@ class CellIndex:
         self._is_unwritable = False
 
     def begin(self, sweep: SweepFile) -> None:
-        """Write the beginning of the sweep. Raises `ArtifactError`."""
-        self._store.put(sweep_key(self._sweep_id), encode(plain_keys(sweep)))
+        """Write the beginning of the sweep, if it has changed. Raises `ArtifactError`."""
+        body, key = encode(plain_keys(sweep)), sweep_key(self._sweep_id)
+        self._store.update(key, lambda stored: None if stored == body else body)
 
     def rows(self) -> dict[str, CellRow]:
         """The last row of each cell, by its key; lines that are no rows are skipped."""
@@ -224,7 +225,7 @@ def find_runs(argument: str, region: Region) -> FoundRuns:
     are none, `ArtifactError` if a store cannot be read.
     """
     is_file = not argument.startswith(S3) and Path(argument).is_file()
-    place = _open_file(argument) if is_file else _open_place(argument)
+    place = _open_file(argument) if is_file else place_of(argument)
     if isinstance(place, FoundRun):
         return FoundRuns([place], [])
     return _find_in(place, region, argument)
@@ -261,7 +262,8 @@ def _open_sweep_document(document: Mapping[str, Any], path: str) -> Place:
     return Place(existing[0].rstrip("/"), str(document.get("sweep_id")))
 
 
-def _open_place(argument: str) -> Place:
+def place_of(argument: str) -> Place:
+    """The folder or prefix that an argument names, or a sweep in it. Raises `UsageError`."""
     if not argument.strip():
         raise UsageError(["An argument is empty: name a file, a folder or a prefix of a bucket."])
     if argument.startswith(S3) and not argument.removeprefix(S3).strip("/"):

@@ -66,12 +66,12 @@ def document_of(
         for name in dict.fromkeys((MODEL, *(axis.name for axis in grid.axes)))
     }
     primary = primary_metric(result.benchmark, (group.survival for group in groups[MODEL]))
+    # Gates on figures over all runs are those of the whole sweep.
+    bounds = () if result.request.share else result.request.bounds
     gates = [
         gate
         for group in groups[MODEL]
-        for gate in figure_gates(
-            result.request.bounds, str(group.value), group.metrics, group.survival
-        )
+        for gate in figure_gates(bounds, str(group.value), group.metrics, group.survival)
     ]
     return SweepDocument(
         sweep_id=result.begun.sweep_id,
@@ -97,6 +97,7 @@ def document_of(
         cost_usd=cost_total(row.cost_usd for row in ended),
         spent_usd=to_places(result.spent_usd, USD_PLACES),
         n_paid=result.n_paid,
+        shard=result.request.share,
         failed=[
             FailedCell(**{name: getattr(row, name) for name in FailedCell.__struct_fields__})
             for row in failed

@@ -15,7 +15,15 @@ from msgspec.structs import replace
 from socratic_bench.concurrency import convert
 from socratic_bench.documents.run import RunDocument, RunResult
 from socratic_bench.documents.sweep import CellRow
-from socratic_bench.errors import EXIT_GATE, BenchError, InternalError, Naming, UsageError
+from socratic_bench.errors import (
+    EXIT_GATE,
+    BenchError,
+    InternalError,
+    InUseError,
+    LeaseLostError,
+    Naming,
+    UsageError,
+)
 from socratic_bench.models.cancel import CancelToken
 from socratic_bench.models.events import CallAnswered, CallBegan, CallEvent
 from socratic_bench.ports.benchmark import Benchmark, MetricInfo
@@ -168,11 +176,12 @@ class SweepControl:
     """Hands out cells and hears of them; safe to use from several threads.
 
     `keep` keeps the row of a cell. What would befall all cells ends the sweep at once; a cell that
-    the `budget` does not cover waits until others have ended, and is left if it never does. `error`
-    is what ended the sweep early.
+    the `budget` does not cover waits until others have ended, and is left if it never does. Cells
+    that other processes play are left to them. `error` is what ended the sweep early.
     """
 
     budget: CellBudget | None = None  # made with the services of the runs
+    n_elsewhere = 0
 
     def __init__(
         self,
@@ -229,7 +238,9 @@ class SweepControl:
     def on_abandon(self, job: CellJob, error: BenchError | None) -> None:
         """A cell's run could go on, but was ended by this."""
         self.state.count(job.cell.model, n_running=-1)  # as if it had never begun
-        if error and error.end_reason in FATAL:
+        if isinstance(error, InUseError | LeaseLostError):
+            self.n_elsewhere += 1
+        elif error and error.end_reason in FATAL:
             self._token.end(error)
         elif error and error.end_reason == "budget":
             self._spent = self._spent or error

@@ -218,7 +218,7 @@ def forecast_sweep(
     forecaster.check_stores(request.grid.base)
     seed, rows, spent_usd = _earlier(request, sleep)
     grid = replace(request.grid, base=replace(request.grid.base, seed=seed))
-    all_cells = grid.cells()
+    all_cells = replace(request, grid=grid).cells
     cells = cells_to_play(all_cells, rows, request.settings)[: request.settings.limit]
     ended = [rows[cell.key] for cell in all_cells if cell.key in rows]
     spent_usd = max(spent_usd, sum(row.cost_usd or 0.0 for row in ended))

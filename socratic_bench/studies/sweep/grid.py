@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from itertools import product
+from math import prod
 from typing import Any
 
 from msgspec import Struct
@@ -89,7 +90,11 @@ class Grid(Struct, frozen=True, kw_only=True):
         goes round, so that none always has the quieter time.
         """
         common = self._common()
-        return tuple(self._cell(common, values, repeat) for repeat, values in self._in_order())
+        return tuple(self._cell(common, values, repeat) for repeat, values in self.in_order())
+
+    @property
+    def n_cells(self) -> int:
+        return self.repeats * prod(len(axis.values) for axis in self.axes)
 
     def config(self, cell: Cell) -> RunConfig:
         """The run that a cell is. Bounds of time and money are the sweep's own."""
@@ -124,7 +129,8 @@ class Grid(Struct, frozen=True, kw_only=True):
     def _axis_names(self) -> tuple[str, ...]:
         return tuple(axis.name for axis in self.axes)
 
-    def _in_order(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    def in_order(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        """The repeat and the axes' values of each cell, in the order of `cells`."""
         axes = [axis for axis in self.axes if axis.name != MODEL]
         samples = [axis for axis in axes if axis.name in self.sample_axes]
         treatments = [axis for axis in axes if axis not in samples]

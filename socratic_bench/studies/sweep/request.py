@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.catalogue.prices import PriceTable
 from socratic_bench.documents.sweep_plan import LONGEST_ID, PromptLine
+from socratic_bench.documents.usage import ShardShare
 from socratic_bench.errors import MOST_SHOWN, Problem, UsageError, Words
 from socratic_bench.models.rate_target import RateTarget
 from socratic_bench.runs.prepare import BUILT_IN, read_prices
@@ -19,9 +20,9 @@ from socratic_bench.settings import MAX_TEXT_BYTES, Sources, read_bounded, read_
 from socratic_bench.settings.reader import Flags, Reader
 from socratic_bench.settings.table import SettingField
 from socratic_bench.studies.gates import FigureBound
-from socratic_bench.studies.sweep.grid import MODEL, Axis, Grid, axis_settings
+from socratic_bench.studies.sweep.grid import MODEL, Axis, Cell, Grid, axis_settings
 from socratic_bench.studies.sweep.plan_file import NO_PLAN, TARGETS, PlanFile, likely_keys
-from socratic_bench.studies.sweep.settings import SweepSettings
+from socratic_bench.studies.sweep.settings import SweepSettings, part_of, share_of, with_share
 from socratic_bench.types import Json
 
 # Settings that resume a single run: a sweep finds its runs by itself.
@@ -32,7 +33,7 @@ NOT_OF_CELLS = ("resume", "resume-from")
 class SweepRequest(Struct, frozen=True, kw_only=True):
     """A sweep as it is asked for; `unread` are axes, by field, of which no value is one, or that
     are needed and not given, and settings that the plan gives wrongly. `bounds` are those on
-    figures over all runs of a model.
+    figures over all runs of a model. Of a shard, settings and grid have its `share` of limits.
     """
 
     settings: SweepSettings
@@ -40,6 +41,14 @@ class SweepRequest(Struct, frozen=True, kw_only=True):
     plan: PlanFile = NO_PLAN
     unread: tuple[str, ...] = ()
     bounds: tuple[FigureBound, ...] = ()
+    share: ShardShare | None = None
+    sweep_max_cost_usd: float | None = None  # what `grid.base` has is the shard's
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """Those that this command plays: all of the grid, or those of its shard."""
+        cells = self.grid.cells()
+        return part_of(cells, self.share) if self.share else cells
 
     def price_tables(self) -> dict[str, PriceTable]:
         """What runs of the sweep are to know of prices: the plan's own, over those of a file.
@@ -103,9 +112,35 @@ def read_sweep(
     if not any(axis.name == MODEL for axis in axes):
         unread.append(MODEL)
     request = SweepRequest(
-        settings=settings, grid=grid, plan=plan, unread=tuple(unread), bounds=bounds
+        settings=settings,
+        grid=grid,
+        plan=plan,
+        unread=tuple(unread),
+        bounds=bounds,
+        sweep_max_cost_usd=base.max_cost_usd,
     )
-    return request, problems
+    return _with_share(request, sources, problems), problems
+
+
+def _with_share(request: SweepRequest, sources: Sources, problems: list[Words]) -> SweepRequest:
+    """The part of a sweep that a shard plays, if it asks for one."""
+    settings, grid = request.settings, request.grid
+    if settings.shard is None:
+        return request
+    try:
+        shard = settings.shard.resolve(sources.environ)
+    except UsageError as error:
+        problems.extend(error.sentences)
+        return request
+    share, too_small = share_of(shard, settings, grid.base.max_cost_usd, grid.n_cells)
+    problems.extend(too_small)
+    base = replace(grid.base, max_cost_usd=share.max_cost_usd)
+    return replace(
+        request,
+        settings=with_share(settings, share),
+        grid=replace(grid, base=base),
+        share=share,
+    )
 
 
 def _with_shifts(flags: Flags) -> Flags:
@@ -208,6 +243,14 @@ def _problems_of_sweep(
         yield Problem.of(
             "A sweep needs {output_dir} or {s3_bucket} for its runs; {resume} continues it there."
         )
+    yield from _problems_of_targets(settings)
+    if settings.retry_failed and not (settings.resume or settings.shard):
+        yield Problem.of("{retry_failed} is given without {resume}.")
+    if settings.shards_at_once and not settings.shard:
+        yield Problem.of("{shards_at_once} is given without {shard}.")
+
+
+def _problems_of_targets(settings: SweepSettings) -> Iterator[Problem]:
     for name in TARGETS:
         named = [target.model for target in getattr(settings, name)]
         for model in dict.fromkeys(model_id for model_id in named if named.count(model_id) > 1):
@@ -215,8 +258,6 @@ def _problems_of_sweep(
             yield Problem.of(
                 f"{{{name}}} is given more than once for {{whom}}: keep one.", whom=whom
             )
-    if settings.retry_failed and not settings.resume:
-        yield Problem.of("{retry_failed} is given without {resume}.")
 
 
 MAX_FILE_BYTES = 64 * 2**20

@@ -15,6 +15,7 @@ from socratic_bench.catalogue.prices import PriceTable
 from socratic_bench.concurrency import decode
 from socratic_bench.documents import encode
 from socratic_bench.documents.encoding import plain_keys
+from socratic_bench.documents.run import StoredGate
 from socratic_bench.documents.sweep import CellRow, SweepFile
 from socratic_bench.errors import EXIT_GATE, MOST_SHOWN, BenchError
 from socratic_bench.journal.replay import ReplayLog
@@ -27,6 +28,7 @@ from socratic_bench.settings import table
 from socratic_bench.storage.keys import RunKeys, index_of
 from socratic_bench.storage.replicated_journal import distinct
 from socratic_bench.storage.stores import ListedBucket, ListedStore
+from socratic_bench.studies.gates import FigureBound
 from socratic_bench.studies.places import (
     CURATED,
     RAW,
@@ -37,7 +39,7 @@ from socratic_bench.studies.places import (
     run_ids_begin_with,
 )
 from socratic_bench.studies.sweep.engine import row_of_curated
-from socratic_bench.studies.sweep.grid import Cell, Grid
+from socratic_bench.studies.sweep.grid import Axis, Cell, Grid
 from socratic_bench.studies.sweep.settings import SweepSettings
 from socratic_bench.types import plural
 
@@ -65,7 +67,7 @@ def agree_on_beginning(begun: SweepFile, store: ListedStore) -> SweepFile:
     return begun
 
 
-def with_plan(begun: SweepFile, grid: Grid) -> SweepFile:
+def with_plan(begun: SweepFile, grid: Grid, bounds: Iterable[FigureBound]) -> SweepFile:
     """The beginning of a sweep with the plan of its grid, added to an earlier plan. A sweep of an
     earlier program has no plan, and its rows may have values of which this grid has none: it stays
     as it is.
@@ -77,7 +79,23 @@ def with_plan(begun: SweepFile, grid: Grid) -> SweepFile:
         name: [*dict.fromkeys([*begun.axes.get(name, ()), *axes.get(name, ())])]
         for name in {**begun.axes, **axes}
     }
-    return replace(begun, axes=plan, repeats=max(begun.repeats or 1, grid.repeats))
+    whole = replace(
+        grid,
+        base=replace(grid.base, seed=begun.seed),
+        axes=tuple(Axis(name, tuple(values)) for name, values in plan.items()),
+        repeats=max(begun.repeats or 1, grid.repeats),
+    )
+    return replace(
+        begun,
+        axes=plan,
+        repeats=whole.repeats,
+        keys=[cell.key for cell in whole.cells()],
+        gates=[
+            StoredGate(metric=gate.metric, bound=gate.bound, side=gate.side)
+            for gate in (bound.gate for bound in bounds)
+        ],
+        is_simulated=grid.base.offline,
+    )
 
 
 def read_rows(

@@ -16,7 +16,7 @@ from socratic_bench.concurrency import decode
 from socratic_bench.documents import encode
 from socratic_bench.documents.cost import Billing, role_usd
 from socratic_bench.documents.encoding import plain_keys
-from socratic_bench.documents.sweep import SpendingFile
+from socratic_bench.documents.sweep_status import SpendingFile
 from socratic_bench.errors import BenchError, Problem, Stopped, UsageError
 from socratic_bench.models.budget import ExpectedCosts, SpendingLimit
 from socratic_bench.runs.dry_run import Forecaster
@@ -27,25 +27,39 @@ from socratic_bench.types import in_digits, plural
 
 # In the place of a process: the sum over journals of those that noted no amount here.
 JOURNALS = "journals"
+LOOK = "-look"  # ends the name of a look without a budget
 PLACES = 9
 UNBOUNDED_USD = 1e9
 Amounts = Mapping[str, float | None]
 
 
 class Ledger:
-    """Amounts by process. `process` is a name that no other process has.
+    """Amounts by process. `process` is a name that no other process has. Those of a shard begin
+    alike, as `shard` says: they have a limit of their own, and all processes together have
+    `most_usd`.
 
-    The bucket's file is replaced only if no other process has replaced it meanwhile; a folder is
-    locked by the process that plays the sweep in it. Methods raise `ArtifactError`.
+    The file is replaced only if no other process has replaced it meanwhile. Methods raise
+    `ArtifactError`.
     """
 
-    def __init__(self, stores: Sequence[ListedStore], sweep_id: str, process: str) -> None:
-        self.process = process
+    def __init__(
+        self,
+        stores: Sequence[ListedStore],
+        sweep_id: str,
+        process: str,
+        *,
+        shard: str = "",
+        most_usd: float = inf,
+    ) -> None:
+        self.process = f"{shard}{process}"
+        self._shard = shard
+        self._most_usd = most_usd
         self._stores = stores
         self._sweep_id = sweep_id
         self._key = f"sweeps/{sweep_id}/spending.json"
         self._amounts: dict[str, float | None] = {}
         self._reported_usd = 0.0
+        self._is_current = False  # what is merged is the file that all processes write first
         files = {store.location(self._key): store.get(self._key) for store in stores}
         bodies = {place: body for place, body in files.items() if body is not None}
         self.is_new = not bodies
@@ -75,12 +89,21 @@ class Ledger:
 
     @property
     def spent_usd(self) -> float:
-        """What all processes have spent, at most; never less than a document has reported."""
-        return max(self._reported_usd, self._total_usd)
+        """What all processes have spent, at most, or those of the shard; of all it is never less
+        than a document has reported.
+        """
+        spent_usd = self._sum_usd(self._amounts)
+        return spent_usd if self._shard else max(self._reported_usd, spent_usd)
 
     @property
-    def _total_usd(self) -> float:
-        return sum(usd or 0.0 for usd in self._amounts.values())
+    def has_budget(self) -> bool:
+        """Whether a process has or had one. Looks at models are noted without one, too."""
+        names = (name for name, usd in self._amounts.items() if usd is not None)
+        return any(name != JOURNALS and not name.endswith(LOOK) for name in names)
+
+    def _sum_usd(self, amounts: Amounts) -> float:
+        """Of the shard, if this is a shard's ledger."""
+        return sum(usd or 0.0 for name, usd in amounts.items() if name.startswith(self._shard))
 
     def add_journals(self, usd: float) -> None:
         """Count what is in journals alone."""
@@ -94,11 +117,14 @@ class Ledger:
     def keep(self, limit_usd: float, usd: float) -> tuple[float, bool]:
         """See `SpendingLimit`."""
         is_noted = self._update(limit_usd, {self.process: usd})
-        return self._total_usd - (self._amounts.get(self.process) or 0.0), is_noted
+        others_usd = self._sum_usd(self._amounts) - (self._amounts.get(self.process) or 0.0)
+        return others_usd, is_noted
 
     def close(self, usd: float) -> None:
-        """Note what this process has spent in the end, and the sum that its document reports."""
-        self._update(inf, {self.process: usd}, is_reported=True)
+        """Note what this process has spent in the end, and the sum that its document reports, which
+        is not that of all processes for a shard.
+        """
+        self._update(inf, {self.process: usd}, is_reported=not self._shard)
 
     def _update(self, limit_usd: float, amounts: Amounts, *, is_reported: bool = False) -> bool:
         """The bucket first, which other processes may share."""
@@ -112,7 +138,12 @@ class Ledger:
             amounts = {**self._amounts, **rounded}
             total_usd = sum(usd or 0.0 for usd in amounts.values())
             # A process that has spent less than it noted may always say so.
-            is_noted = total_usd <= max(limit_usd, self._total_usd) + 10**-PLACES
+            before_usd = sum(usd or 0.0 for usd in self._amounts.values())
+            shard_usd = max(limit_usd, self._sum_usd(self._amounts))
+            is_noted = (
+                self._sum_usd(amounts) <= shard_usd + 10**-PLACES
+                and total_usd <= max(self._most_usd, limit_usd, before_usd) + 10**-PLACES
+            )
             self._reported_usd = max(
                 self._reported_usd, round(total_usd, PLACES) if is_reported else 0.0
             )
@@ -122,6 +153,7 @@ class Ledger:
             return encode(plain_keys(file)) if is_noted else None
 
         for store in reversed(self._stores):
+            self._is_current = store is self._stores[-1]
             store.update(self._key, changed)
             if not is_noted:
                 return False
@@ -129,7 +161,9 @@ class Ledger:
         return True
 
     def _merge(self, body: bytes) -> bool:
-        """Take over other processes' amounts; false if the file is none of this sweep's."""
+        """Take over other processes' amounts: what they note at their end may be less than before.
+        False if the file is none of this sweep's.
+        """
         try:
             file = decode(body, SpendingFile)
         except ValueError:
@@ -140,7 +174,9 @@ class Ledger:
         for name, usd in file.spent_usd.items():
             if name != self.process:
                 known = self._amounts.get(name)
-                self._amounts[name] = usd if known is None else max(known, usd or 0.0)
+                is_of_process = usd is not None and name != JOURNALS
+                is_newer = known is None or (self._is_current and is_of_process)
+                self._amounts[name] = usd if is_newer else max(known or 0.0, usd or 0.0)
         return True
 
 

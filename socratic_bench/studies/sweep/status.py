@@ -18,7 +18,8 @@ from msgspec.structs import replace
 from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.concurrency import decode
 from socratic_bench.documents.document import ErrorEntry
-from socratic_bench.documents.sweep import CellRow, SpendingFile, SweepFile, Value
+from socratic_bench.documents.sweep import CellRow, SweepFile, Value
+from socratic_bench.documents.sweep_status import SpendingFile
 from socratic_bench.documents.usage import cost_total
 from socratic_bench.runs.gates import metric_at
 from socratic_bench.storage.keys import RunKeys
@@ -31,7 +32,7 @@ from socratic_bench.studies.places import (
     rows_in,
     run_ids_begin_with,
 )
-from socratic_bench.types import CallKey
+from socratic_bench.types import CallKey, EndReason
 
 State = Literal["running", "judging", "completed", "failed"]
 JOURNALS = "journal/runs/"
@@ -61,7 +62,7 @@ class CellStatus(Struct, frozen=True, kw_only=True):
     score: float | None = None
     cost_usd: float | None = None
     n_refused: int = 0
-    end_reason: str | None = None
+    end_reason: EndReason | None = None
     error: ErrorEntry | None = None
 
     def age_s(self, now: datetime) -> float | None:

@@ -42,7 +42,7 @@ from socratic_bench.studies.sweep.resume import (
     read_rows,
     with_plan,
 )
-from socratic_bench.studies.sweep.spending import UNBOUNDED_USD, CellBudget, Ledger
+from socratic_bench.studies.sweep.spending import LOOK, UNBOUNDED_USD, CellBudget, Ledger
 from socratic_bench.version import VERSION
 
 # A resumed sweep with targets sends nothing before the last earlier request is this old: a minute,
@@ -125,18 +125,22 @@ class _SweepProcess:
         identity = self._asked.grid.identity()
         # Lock out others that may begin the same sweep.
         with (
-            self._stores.exclusive(
-                f"{index_of(identity)}lock", "Another process is about to begin this sweep."
-            )
+            self._stores.exclusive(f"{index_of(identity)}lock")
             if self._settings.resume
             else nullcontext()
         ):
             begun = run_cancellable(lambda: self._begin(started_at), self._token)
         grid = replace(self._asked.grid, base=replace(self._asked.grid.base, seed=begun.seed))
-        cells = grid.cells()
+        cells = replace(self._asked, grid=grid).cells
         indices = [CellIndex(store, begun.sweep_id, self._notice) for store in self._stores.all]
         refusal = f"{begun.sweep_id} is in use by another process."
-        with self._stores.exclusive(f"sweeps/{begun.sweep_id}/lock", refusal):
+        with ExitStack() as stack:
+            place = f"sweeps/{begun.sweep_id}"
+            if not self._asked.share:  # shards play beside each other
+                stack.enter_context(self._stores.exclusive(f"{place}/lock", refusal))
+            stack.enter_context(
+                self._stores.shared(f"{place}/processes.lock", lambda: self._remove_drafts(begun))
+            )
             earlier = run_cancellable(lambda: self._read_rows(begun, cells, indices), self._token)
             rows = {cell.key: earlier[cell.key] for cell in cells if cell.key in earlier}
             self._note_requests(
@@ -169,8 +173,9 @@ class _SweepProcess:
         """The sweep that goes on, or a new one."""
         if self._settings.resume:
             if begun := find_sweep(self._asked.grid, self._stores.all):
-                return with_plan(begun, self._asked.grid)
-            self._notice("No earlier sweep has these settings: starting a new one.")
+                return with_plan(begun, self._asked.grid, self._asked.bounds)
+            if not self._asked.share:
+                self._notice("No earlier sweep has these settings: starting a new one.")
         seed = self._asked.grid.base.seed
         begun = SweepFile(
             sweep_id=f"sweep-{ULID()}",
@@ -183,7 +188,7 @@ class _SweepProcess:
         )
         if self._settings.resume:
             begun = agree_on_beginning(begun, self._stores.all[-1])
-        return with_plan(begun, self._asked.grid)
+        return with_plan(begun, self._asked.grid, self._asked.bounds)
 
     def _read_rows(
         self, begun: SweepFile, cells: Sequence[Cell], indices: Sequence[CellIndex]
@@ -194,15 +199,18 @@ class _SweepProcess:
         if not self._settings.resume:
             return {}
         stores = self._stores.all
-        if folder := self._stores.folder:
-            for name in (f"sweeps/{begun.sweep_id}", f"sweeps/{begun.sweep_id}/cells"):
-                folder.remove_drafts(name)
-            folder.remove_drafts("curated/runs", run_ids_begin_with(begun))
         rows = read_rows(begun, cells, indices, stores, self._benchmark)
         self._damaged = look_at_files(begun, cells, rows, stores, self._benchmark)
         if self._damaged:
             self._notice(damage_message(self._damaged))
         return {**rows, **gate_again(begun, rows, stores, self._asked.grid.base)}
+
+    def _remove_drafts(self, begun: SweepFile) -> None:
+        """Remove half-written files of killed processes, while no process plays the sweep."""
+        if folder := self._stores.folder:
+            for name in (f"sweeps/{begun.sweep_id}", f"sweeps/{begun.sweep_id}/cells"):
+                folder.remove_drafts(name)
+            folder.remove_drafts("curated/runs", run_ids_begin_with(begun))
 
     def _play_missing(
         self,
@@ -233,6 +241,8 @@ class _SweepProcess:
             with self._spending(begun, grid, rows, is_to_play=bool(jobs)) as budget:
                 control.budget = budget
                 self._pace = self._play(control, begun, grid, n_jobs=len(jobs)) if jobs else ()
+                if control.n_elsewhere:
+                    rows.update(self._rows_of_others(begun, cells, rows, indices))
                 unfinished = [job for job in all_jobs if job.cell.key not in rows]
                 self._n_paid = budget.n_covered(unfinished) + state.n_completed if budget else None
         finally:
@@ -241,10 +251,22 @@ class _SweepProcess:
             self._display.end()
         return control.error
 
+    def _rows_of_others(
+        self,
+        begun: SweepFile,
+        cells: Sequence[Cell],
+        rows: Mapping[str, CellRow],
+        indices: Sequence[CellIndex],
+    ) -> Mapping[str, CellRow]:
+        """How cells have ended meanwhile that another process played."""
+        left = [cell for cell in cells if cell.key not in rows]
+        ended = read_rows(begun, left, indices, self._stores.all, self._benchmark)
+        return {cell.key: ended[cell.key] for cell in left if cell.key in ended}
+
     @contextmanager
     def _look_limit(self, sweep_id: str) -> Iterator[SpendingLimit]:
         """What the look of a process without a budget spends from: journals do not have it."""
-        ledger = Ledger(self._stores.all, sweep_id, f"{ULID()}-look")
+        ledger = Ledger(self._stores.all, sweep_id, f"{ULID()}{LOOK}")
         limit = SpendingLimit(UNBOUNDED_USD, partial(ledger.keep, inf))
         try:
             yield limit
@@ -258,7 +280,14 @@ class _SweepProcess:
     ) -> Iterator[CellBudget | None]:
         """The budget, of which all processes of the sweep have spent; `None` without one."""
         stores, limit_usd = self._stores.all, grid.base.max_cost_usd
-        ledger = Ledger(stores, begun.sweep_id, str(ULID()))
+        share, most_usd = self._asked.share, self._asked.sweep_max_cost_usd
+        ledger = Ledger(
+            stores,
+            begun.sweep_id,
+            str(ULID()),
+            shard=f"shard-{share.index}-of-{share.count}-" if share else "",
+            most_usd=inf if most_usd is None else most_usd,
+        )
         if limit_usd is None:
             if is_to_play:
                 ledger.note_no_budget()
@@ -266,7 +295,9 @@ class _SweepProcess:
             return
         ledger.check()
         tables = self._asked.price_tables()
-        if ledger.needs_journals and self._settings.resume:
+        # A shard that finds no ledger is among the first processes of the sweep.
+        is_counted = not (share and ledger.is_new)
+        if ledger.needs_journals and self._settings.resume and is_counted:
             cells = {run_id(begun, cell.key): cell for cell in grid.cells()}
             usd = journalled_usd(cells, grid, rows.values(), stores, tables, ledger.processes)
             ledger.add_journals(usd)
