@@ -64,9 +64,7 @@ def main_status(words: Sequence[str]) -> int:
             status = sweep.status()
         if flags.watch:
             status = watch(sweep.status, status, quiet=flags.quiet)
-    printed = print_document(
-        status, words=partial(say_status, status), flags=vars(flags), has_table=True
-    )
+    printed = print_document(status, words=partial(say_status, status), flags=vars(flags))
     return printed or (0 if status.is_done else EXIT_MISSING)
 
 
@@ -86,7 +84,6 @@ def main_collect(words: Sequence[str]) -> int:
         words=partial(say_result, document, result),
         flags=vars(flags),
         error=document.error,
-        has_table=True,
     )
     return code or printed
 
