@@ -223,15 +223,15 @@ def together(configs: Sequence[RunConfig], targets: Sequence[RateTarget] = (), *
 def test_runs_keep_to_targets_so_that_a_service_refuses_none():
     """Tutor and judge have a target each, and quotas that are no more: one a second."""
     targets = [RateTarget(requests_per_minute=60, tokens_per_minute=500_000)]
-    configs = [config(seed, turns=1) for seed in range(12)]
+    configs = [config(seed, turns=1) for seed in range(8)]
     results, requests, pace, waited = together(configs, targets)
 
-    assert [result.status for result in results] == ["completed"] * 12
-    assert [record.status for record in requests] == [200] * 12 * 3
+    assert [result.status for result in results] == ["completed"] * 8
+    assert [record.status for record in requests] == [200] * 8 * 3
     judge, tutor = pace
     assert (judge.model, tutor.model) == (JUDGE, TUTOR)
-    assert (judge.requests, tutor.requests, judge.throttled) == (24, 12, 0)
-    assert judge.work_s == pytest.approx(24, abs=1.5)
+    assert (judge.requests, tutor.requests, judge.throttled) == (16, 8, 0)
+    assert judge.work_s == pytest.approx(16, abs=1.5)
     used = [result.document["usage"] for result in results]
     for role, found in (("tutor", tutor), ("judge", judge)):
         kinds = ("input_tokens", "output_tokens")
@@ -272,18 +272,18 @@ def test_a_model_that_answers_nothing_ends_its_runs_and_no_others():
     dead = "emulator.dead-v1:0"
     configs = [
         config(1, model=dead),
-        config(2, judge_model=dead, turns=30),
-        config(3, turns=30, judge_model=None),
+        config(2, judge_model=dead, turns=12),
+        config(3, turns=12, judge_model=None),
     ]
     faults = (parse_fault(f"unavailable:model={dead}"),)
-    (tutor, judge, fine), *_ = together(configs, faults=faults, stall_s=15)
+    (tutor, judge, fine), *_ = together(configs, faults=faults, stall_s=5)
 
     assert fine.status == "completed"
     for result in (tutor, judge):
         error = result.document["error"]
         assert (result.end_reason, error["code"], result.exit_code) == ("unavailable", "stalled", 4)
         assert error["message"].startswith(f"{dead} in us-east-1 was stopped")
-    assert judge.document["n_turns"] < 30
+    assert judge.document["n_turns"] < 12
 
 
 def test_a_runs_fatal_error_its_budget_and_its_cancel_token_are_its_own(served):
