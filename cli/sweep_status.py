@@ -16,7 +16,7 @@ from socratic_bench.types import plural
 
 from . import terminal
 from .arguments import Parser, parse_strictly
-from .flags import add_output, add_switches
+from .flags import add_output
 from .output import plain, print_document, say, say_live, say_table, waiting_for
 from .report import MAX_BYTES
 from .settings import bucket_region, call_by_flags, calling_flags
@@ -96,7 +96,6 @@ def build_status_parser() -> Parser:
         action="store_true",
         help=f"show it every {EVERY_S:g} s until no run is running or missing",
     )
-    add_switches(parser, "json")
     add_output(parser)
     return parser
 
@@ -106,7 +105,6 @@ def build_collect_parser() -> Parser:
     _add_store(parser)
     for form, what in REPORT_FORMS.items():
         parser.add_argument(f"--{form}", metavar="FILE", help=f"write the report as {what}")
-    add_switches(parser, "json")
     add_output(parser)
     return parser
 
