@@ -305,7 +305,7 @@ def _undecodable_words(parser: Parser, namespace: argparse.Namespace) -> Iterato
         for word in value if isinstance(value, list) else [value]:
             if isinstance(word, str) and not _is_text(word):
                 name = action.option_strings[-1] if action.option_strings else action.metavar
-                yield f"{name} is no UTF-8 text: {os.fsencode(word)[:LONGEST_SHOWN]!r}."
+                yield f"{name} is not UTF-8 text: {os.fsencode(word)[:LONGEST_SHOWN]!r}."
 
 
 def _is_text(word: str) -> bool:

@@ -39,7 +39,7 @@ def main(words: Sequence[str]) -> int:
     try:
         serve(settings, host=flags.host, port=flags.port, ready=_print_url)
     except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no host name"
+        reason = getattr(error, "strerror", None) or "it is not a host name"
         is_port = getattr(error, "errno", None) in {EACCES, EADDRINUSE}
         choice = "--port, or 0 for a free one" if is_port else "--host, such as 127.0.0.1"
         raise UsageError(
@@ -145,7 +145,7 @@ def add_port(parser: Parser) -> None:
 
 def _port(word: str) -> int:
     if not (word.isascii() and word.isdigit() and int(word) <= MAX_PORT):
-        raise ArgumentTypeError(f"{word!r} is no port: it takes 0 to {MAX_PORT}")
+        raise ArgumentTypeError(f"{word!r} is not a port number: it takes 0 to {MAX_PORT}")
     return int(word)
 
 
@@ -166,11 +166,13 @@ _rate = _number("rate", "a number over 0", lambda number: number > 0)
 
 def _count(word: str) -> int:
     if not (word.isascii() and word.isdigit() and len(word) <= MAX_DIGITS and int(word)):
-        raise ArgumentTypeError(f"{word!r} is no count: it takes a whole number from 1 on")
+        raise ArgumentTypeError(f"{word!r} is not a count: it takes a whole number from 1 on")
     return int(word)
 
 
 def _host(word: str) -> str:
     if not re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:\d{1,5})?", word, re.ASCII):
-        raise ArgumentTypeError(f"{word!r} is no host: it takes NAME or NAME:PORT, without a path")
+        raise ArgumentTypeError(
+            f"{word!r} is not a host: it takes NAME or NAME:PORT, without a path"
+        )
     return word

@@ -1,4 +1,4 @@
-"""`socratic-runner models`: what may be tested, as far as that is known without a call."""
+"""`socratic-runner models`: the models that may be tested."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence

@@ -76,7 +76,7 @@ def _check(flags: Namespace) -> int:
 def _say_result(result: Checked) -> None:
     scenario = result.scenario
     name = scenario.id if scenario else plain(result.file or "")
-    verdict = "ok" if not result.problems else f"{len(result.problems)} to mend"
+    verdict = "ok" if not result.problems else f"{len(result.problems)} to fix"
     say(f"{name:28s} {scenario.family if scenario else '-':18s} {verdict}")
     _say_lines(result.lines)
 

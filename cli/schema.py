@@ -18,7 +18,9 @@ def main(words: Sequence[str]) -> int:
     documents = Documents(load_benchmark(flags.benchmark), RunConfig, SweepSettings)
     if flags.kind not in documents.kinds:
         kinds = ", ".join(sorted(documents.kinds))
-        parser.error(f"{flags.benchmark} has no kind of document {flags.kind!r}: there is {kinds}")
+        parser.error(
+            f"{flags.benchmark} has no kind of document {flags.kind!r}; available: {kinds}"
+        )
     return print_document(documents.schema(flags.kind), is_always_printed=True)
 
 

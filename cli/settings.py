@@ -122,7 +122,7 @@ def _export_env_file(path: str) -> None:
     try:
         lines = read_bounded(path).decode("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "it is no UTF-8 text"
+        why = getattr(error, "strerror", None) or "it is not UTF-8 text"
         text = "{env_file} {path} cannot be read: {why}."
         raise UsageError([Problem.of(text, path=path, why=why)]) from error
     variables = {n: _VARIABLE.fullmatch(line) for n, line in enumerate(lines, start=1)}
@@ -209,4 +209,4 @@ def _flag_or_name(parser: Parser, name: str) -> str:
 
 
 def _read_stdin(bound: int, *, quiet: bool) -> bytes:
-    return read_stdin(bound, "The opening words", quiet=quiet)
+    return read_stdin(bound, "The student's first message", quiet=quiet)

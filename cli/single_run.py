@@ -151,7 +151,7 @@ def _read_document(path: str, *, quiet: bool) -> object:
     except OSError as error:
         raise UsageError([f"{name} cannot be read: {error.strerror}."]) from error
     except UnicodeDecodeError as error:
-        raise UsageError([f"{name} is no UTF-8 text (byte {error.start + 1})."]) from error
+        raise UsageError([f"{name} is not UTF-8 text (byte {error.start + 1})."]) from error
     except orjson.JSONDecodeError as error:  # NaN and half of a character, too
         raise UsageError(
             [f"{name} is no whole JSON document: {error}."],

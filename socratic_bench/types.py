@@ -220,7 +220,7 @@ class Usage(Struct, frozen=True, kw_only=True):
     """Tokens of one or more calls. `input_tokens` is all input; the cache kinds are parts of it."""
 
     input_tokens: Annotated[Tokens, doc("all input tokens, cached or not")] = 0
-    output_tokens: Annotated[Tokens, doc("output tokens, thinking included")] = 0
+    output_tokens: Annotated[Tokens, doc("output tokens, reasoning included")] = 0
     cache_read_tokens: Annotated[Tokens, doc("input tokens read from the cache")] = 0
     cache_write_tokens: Annotated[Tokens, doc("input tokens written to it")] = 0
 

@@ -94,7 +94,7 @@ def test_new_credentials_are_read_once_for_all_roles(account, roles):
     assert roles.ask("judge") == [None]
     assert account.key_ids == ["OLD", "NEW", "NEW"]
     assert roles.around.waits == []
-    assert roles.around.notices == ["The credentials have run out: the SDK was asked for new ones."]
+    assert roles.around.notices == ["The credentials have expired: the SDK was asked for new ones."]
 
 
 def test_calls_that_fail_together_ask_once(account, roles):
@@ -180,7 +180,7 @@ def test_a_run_goes_on_with_new_credentials(account):
     assert (found["end_reason"], found["judge"]["judged_turns"]) == ("max_turns", 5)
     assert found["usage"]["tutor"]["calls"] == 5
     assert found["usage"]["tutor"]["attempts"] == 6
-    assert found["notices"] == ["The credentials have run out: the SDK was asked for new ones."]
+    assert found["notices"] == ["The credentials have expired: the SDK was asked for new ones."]
 
 
 class TestLogin:

@@ -58,7 +58,7 @@ HINTS: dict[str, tuple[Said, list[str]]] = {
         [KMS, "in the bucket's region"],
     ),
     "key off": (xml(400, "KMS.DisabledException"), [KMS, "must be enabled"]),
-    "expired": (xml(400, "ExpiredToken"), ["have run out"]),
+    "expired": (xml(400, "ExpiredToken"), ["have expired"]),
     "no such keys": (xml(403, "InvalidAccessKeyId"), ["Check the access key"]),
     "clock": (xml(403, "RequestTimeTooSkewed"), ["clock"]),
     "elsewhere, unnamed": (xml(301, "PermanentRedirect"), ["in another region", "region"]),
@@ -256,7 +256,7 @@ class TestCredentials:
         store.put(KEY, b"{}")
 
         assert [sent.key_id for sent in s3.sent] == ["AKIAFIRST", "AKIAFIRST", "AKIASECOND"]
-        assert notices == ["The credentials for S3 have run out: the SDK was asked for new ones."]
+        assert notices == ["The credentials for S3 have expired: the SDK was asked for new ones."]
 
     def test_if_there_are_no_new_ones_the_hint_says_so(self, s3, profile):
         store = S3Store("bucket", prefix="", region="us-east-1")
@@ -264,8 +264,8 @@ class TestCredentials:
         s3.scripts[""] = [xml(400, "ExpiredToken")]
         first, second = failure(store), failure(store)
 
-        assert "have run out" in (first.hint or "")
-        assert "have run out" in (second.hint or "")
+        assert "have expired" in (first.hint or "")
+        assert "have expired" in (second.hint or "")
         # One request with the old ones, one after reading them afresh, and then one for each write.
         assert len(s3.sent) == 4
 
@@ -276,7 +276,7 @@ class TestCredentials:
         s3.scripts[""] = [xml(400, "ExpiredToken")]
         monkeypatch.setenv("AWS_PROFILE", "gone")
 
-        assert "have run out" in (failure(store).hint or "")
+        assert "have expired" in (failure(store).hint or "")
         assert "gone" in notices[-1]
 
     def test_none_at_all(self, s3, profile, tmp_path):

@@ -291,16 +291,16 @@ class TestFaults:
     def test_what_is_no_journal_is_a_usage_mistake_and_is_let_go(self, client, bucket, host):
         client.put_object(Bucket=bucket, Key=f"{FOLDER}000000.json", Body=b"{}")
 
-        with pytest.raises(UsageError, match="is no journal"):
+        with pytest.raises(UsageError, match="is not a journal"):
             host().journals.open(RUN)
         assert json.loads(client.get_object(Bucket=bucket, Key=LEASE)["Body"].read())["released"]
 
     @pytest.mark.parametrize("run_id", ["../x", "a/b", "", ".", "run-1/../../x", "x" * 101, "a\n"])
     def test_a_run_id_leads_nowhere_else(self, host, run_id):
         process = host()
-        with pytest.raises(UsageError, match="no run id"):
+        with pytest.raises(UsageError, match="not a run id"):
             process.journals.open(run_id)
-        with pytest.raises(UsageError, match="no run id"):
+        with pytest.raises(UsageError, match="not a run id"):
             process.journals.create(run_id, IDENTITY)
 
     def test_nor_does_one_that_lies_in_the_index(self, client, bucket, host, written):
@@ -390,14 +390,14 @@ class TestLease:
             journal.append({})
             assert process.delivery.settle() is None
             until(lambda: client.list_objects_v2(Bucket=bucket, Prefix=LEASE)["KeyCount"] == 1)
-            with pytest.raises(UsageError, match="is under way"):
+            with pytest.raises(UsageError, match="is in progress"):
                 host(poll_s=0.05).journals.open(RUN)
 
     def test_waiting_sees_that_the_owner_is_alive(self, host, written):
         """The owner renews every quarter of a second; its lease would last for a second."""
         with closing(host(ttl_s=1.0).journals.open(RUN)):
             other = host(poll_s=0.05)
-            with pytest.raises(UsageError, match="is under way") as refused:
+            with pytest.raises(UsageError, match="is in progress") as refused:
                 other.journals.open(RUN)
         assert any("waiting up to 1 s" in text for text in other.heard)
         assert f"process {os.getpid()} on {socket.gethostname()}" in refused.value.problems[0]

@@ -359,7 +359,7 @@ class TestDocument:
         ("columns", "cells", "said"),
         [
             ("scores.form", "two", "line 2: scores.form is 'two': write a number"),
-            ("scores.form,history", "2,nobody", "line 2: history is no JSON"),
+            ("scores.form,history", "2,nobody", "line 2: history is not valid JSON"),
             ("events.tells", "maybe", "line 2: events.tells is 'maybe': write yes or no"),
             ("scores.form", "2.3", "line 2: form is 2.3: a score is 0 to 3 in steps of 0.5."),
             ("scores.form,scores.form", "1,3", "line 1: two columns have one name: scores.form"),
@@ -461,7 +461,11 @@ def test_every_mistake_is_told_at_once(folder):
     message = found.document["error"]["message"]
     for line in ("line 1: probability", "line 3: run_id", "line 4: nothing says", "line 5"):
         assert line in message, message
-    for line in ("line 6: it is no JSON", "line 7: turn: Expected", "line 8: turn: Expected"):
+    for line in (
+        "line 6: it is not valid JSON",
+        "line 7: turn: Expected",
+        "line 8: turn: Expected",
+    ):
         assert line in message, message
     for told in ("no.csv cannot be read", "--judge-samples is 0", "No region", f"folder {missing}"):
         assert told in message, message
@@ -469,7 +473,7 @@ def test_every_mistake_is_told_at_once(folder):
         folder / "wrong.jsonl", [wrong[1], {**rows[0], "scores": {"form": 9}, "labeller": "c"}]
     )
     message = run("calibrate", "--labels", path, *OFFLINE).document["error"]["message"]
-    for words in ("line 1: 'charm' is no dimension", "line 2: form is 9: a score"):
+    for words in ("line 1: 'charm' is not a dimension", "line 2: form is 9: a score"):
         assert words in message, message
     path = write_jsonl(folder / "unmatched.jsonl", rows)
     found = run("calibrate", "--labels", path, *OFFLINE, "--match", "sings=off_topic")
@@ -658,4 +662,4 @@ class TestStatus:
         found = run(*self.RUN, "--calibration", path, "--quiet")
         assert found.exit_code == 2
         assert "--calibration" in found.document["error"]["message"]
-        assert "no calibration" in found.document["error"]["message"]
+        assert "not a calibration" in found.document["error"]["message"]

@@ -70,10 +70,10 @@ def given(**fields: object) -> str:
 
 # What the program runs, and what is said of it.
 PROGRAMS = {
-    "numbers": (given(AccessKeyId=5, SecretAccessKey=6), "access_key is no text"),
-    "lists": (given(AccessKeyId=["A"], SecretAccessKey=["B"]), "access_key is no text"),
-    "nothing": (given(SecretAccessKey=None), "secret_key is no text"),
-    "a token that is true": (given(SessionToken=True), "token is no text"),
+    "numbers": (given(AccessKeyId=5, SecretAccessKey=6), "access_key is not text"),
+    "lists": (given(AccessKeyId=["A"], SecretAccessKey=["B"]), "access_key is not text"),
+    "nothing": (given(SecretAccessKey=None), "secret_key is not text"),
+    "a token that is true": (given(SessionToken=True), "token is not text"),
     "keys that expire": (given(SecretAccessKey=6, Expiration="2099-01-01T00:00:00Z"), "secret_key"),
     "deeply nested": ("printf '%090000d' 0 | tr 0 '['", "no credentials in JSON"),
 }

@@ -196,7 +196,7 @@ REFUSALS: dict[str, tuple[Said, str]] = {
         xml(403, "AccessDenied", f"User: {WHO} is not authorized to perform: kms:GenerateDataKey"),
         f"Allow {WHO} kms:GenerateDataKey on the KMS key alias/mine",
     ),
-    "expired credentials": (xml(400, "ExpiredToken"), "The credentials for S3 have run out"),
+    "expired credentials": (xml(400, "ExpiredToken"), "The credentials for S3 have expired"),
     "no bucket after all": (xml(404, "NoSuchBucket"), "aws s3 mb s3://a-bucket"),
 }
 

@@ -226,7 +226,7 @@ class TestRefusals:
             (("{again}", "{copy}"), ["nothing to compare"]),
             (("{empty}",), ["no complete run"]),
             (("{empty}/sweeps/sweep-1",), ["no sweep-1"]),
-            (("{broken}",), ["broken.json is no JSON document"]),
+            (("{broken}",), ["broken.json is not a JSON document"]),
             (("{foreign}",), ["foreign.json is no complete run: its kind is 'doctor'."]),
         ],
     )
@@ -324,7 +324,7 @@ class TestMinima:
             (
                 ("usefulness.median=3",),
                 None,
-                "--fail-under usefulness.median: usefulness is no time until an event",
+                "--fail-under usefulness.median: usefulness is not a time until an event",
             ),
             (("usefulness.low",), None, "'usefulness.low' is not METRIC=VALUE"),
             (("usefulness.low=.1",), bare, 'pip install ".[stats]"'),

@@ -103,7 +103,7 @@ class TestMistakes:
             "--max-drop needs a --baseline",
             "'x=y' is not METRIC=VALUE",
             "'overall_score=nan' is not METRIC=VALUE",
-            "broken.json is no JSON document",
+            "broken.json is not a JSON document",
             f"no file or folder {places[3]}",
             "An argument is empty",
             "s3:// names no bucket",

@@ -202,8 +202,8 @@ MISTAKES: dict[str, tuple[dict[str, Any], dict[str, str], str]] = {
     "gate on no metric": ({"fail-under": ["fame=7"]}, {}, "overall_score, compliance_rate"),
     "no region": ({}, {"AWS_REGION": ""}, "No region"),
     "odd region": ({"region": "Frankfurt"}, {}, "'Frankfurt'"),
-    "role is no role": ({"assume-role-arn": "arn:aws:iam::1:user/x"}, {}, "no IAM role ARN"),
-    "role of the variable": ({}, {"BEDROCK_ASSUME_ROLE_ARN": "R"}, "no IAM role ARN: 'R'"),
+    "role is no role": ({"assume-role-arn": "arn:aws:iam::1:user/x"}, {}, "not an IAM role ARN"),
+    "role of the variable": ({}, {"BEDROCK_ASSUME_ROLE_ARN": "R"}, "not an IAM role ARN: 'R'"),
     "odd bucket": ({"s3-bucket": "My_Bucket"}, {}, "'My_Bucket'"),
     "prefix without bucket": ({"s3-prefix": "p"}, {}, "without a bucket"),
     "prefix that climbs": ({"s3-bucket": "bucket", "s3-prefix": "a/../b"}, {}, "'..'"),
@@ -213,9 +213,9 @@ MISTAKES: dict[str, tuple[dict[str, Any], dict[str, str], str]] = {
     "student model without id": ({"student": "model"}, {}, "--student-model"),
     "two students": ({"student": "scripted", "student-model": "s"}, {}, "keep one"),
     "two judges": ({"no-judge": True, "judge-model": "j"}, {}, "keep one"),
-    "foreign ARN": ({"judge-model": "arn:aws:s3:::bucket"}, {}, "no Bedrock ARN"),
+    "foreign ARN": ({"judge-model": "arn:aws:s3:::bucket"}, {}, "not a Bedrock ARN"),
     "empty output folder": ({"output-dir": ""}, {}, "--output-dir is empty"),
-    "ids no JSON": ({}, {"BEDROCK_MODEL_IDS": "m"}, "BEDROCK_MODEL_IDS is no JSON"),
+    "ids no JSON": ({}, {"BEDROCK_MODEL_IDS": "m"}, "BEDROCK_MODEL_IDS is not valid JSON"),
 }
 
 
@@ -300,7 +300,7 @@ def test_a_system_prompt_that_is_no_text_is_refused(tmp_path):
     blank.write_text(" \n")
 
     assert problems({**FLAGS, "system-prompt-file": str(binary)}) == (
-        f"The system prompt {binary} is no UTF-8 text.",
+        f"The system prompt {binary} is not UTF-8 text.",
     )
     assert problems({**FLAGS, "system-prompt-file": str(blank)}) == (
         f"The system prompt {blank} is empty.",
@@ -314,7 +314,7 @@ def test_half_a_character_is_refused_with_all_else_and_nothing_is_called(service
 
     assert refused.value.problems == (
         "quorum is 'a\\ud800b', but must be of type int | None.",
-        "output_dir is no UTF-8 text: 'b\\ud800'.",
+        "output_dir is not UTF-8 text: 'b\\ud800'.",
         "turns is 0, but must lie in 1..500.",
     )
     assert service.sent == []

@@ -295,8 +295,8 @@ def test_the_verdicts_of_a_judging_count_in_place_of_the_first(folder, path, cor
         ({"prompt": "?", "reply": "Something else."}, "is of another reply"),
         ({"scores": {"purity": 40}}, "line 1: purity is 40: a score is 0 to 4 in steps of 0.5"),
         ({"scores": {"form": 2.3}}, "line 1: form is 2.3: a score is 0 to 3 in steps of 0.5"),
-        ({"scores": {"form": float("nan")}}, "line 1: it is no JSON"),
-        ({"scores": {"charm": 1}}, "line 1: 'charm' is no dimension of the rubric"),
+        ({"scores": {"form": float("nan")}}, "line 1: it is not valid JSON"),
+        ({"scores": {"charm": 1}}, "line 1: 'charm' is not a dimension of the rubric"),
         ({"run_id": "run-none"}, "No label is of a turn of these runs"),
     ],
 )

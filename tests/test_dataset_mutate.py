@@ -117,7 +117,7 @@ def test_each_row_says_what_became_of_it(made):
     assert (branches["made"], branches["coverage_similarity"]) == (True, 1.0)
     assert branches["n_candidates"] >= branches["n_valid"] > 1
     assert (endless["made"], endless["n_valid"]) == (False, 0)
-    assert wrong["reason"] == "its stored outputs are not what it gives"
+    assert wrong["reason"] == "its stored outputs are wrong"
     assert (document["n_made"], document["n_without"]) == (2, 2)
     assert "wrong: no mutation: its stored outputs" in outcome.stderr
 

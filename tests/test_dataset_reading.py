@@ -146,14 +146,14 @@ def test_every_mistake_of_every_row_is_told_at_once(tmp_path):
     assert messages == [
         "row 1: code: Expected `str`, got `int`.",
         "row 1: id: missing.",
-        "row 1: output: number 2 is no Python literal: it is no literal.",
+        "row 1: output: number 2 is not a Python literal: it is not a literal.",
         "row 2 (gap): difficulty: Expected `str`, got `array`.",
         "row 2 (gap): metrics.loc: Expected `int` >= 0.",
         "row 2 (gap): mutated_output: a single one for 2 inputs.",
         f"row 3 ({'x' * 60}): id: Expected `str` of length <= 200.",
         f"row 3 ({'x' * 60}): input: Expected `array` of length >= 1.",
         f"row 3 ({'x' * 60}): mutated_code: Expected `str` of length <= 65536.",
-        "row 4: the row is no object.",
+        "row 4: the row is not an object.",
         "row 5 (empty): input: missing.",
         "row 5 (empty): output: missing.",
         "row 5 (empty): code: missing or blank.",
@@ -179,7 +179,7 @@ def test_what_every_row_lacks_is_told_once(tmp_path):
 def test_outputs_that_are_no_literals_are_read_where_they_need_not_be(tmp_path):
     place = written(tmp_path / "rows.jsonl", {**ROW, "output": ["<gap>", "0"]})
 
-    assert "number 1 is no Python literal" in mistakes(place)[0]
+    assert "number 1 is not a Python literal" in mistakes(place)[0]
     assert read_problems(place, needs_literals=False).problems[0].outputs == ("<gap>", "0")
 
 
@@ -206,15 +206,15 @@ def test_hostile_files_are_refused_by_name(tmp_path):
         ]
     }
 
-    assert "no regular file" in messages["pipe"]
-    assert "line 2 is no JSON" in messages["nan.jsonl"]
-    assert "line 3 is no JSON" in messages["nan.jsonl"]
-    assert "it is no Parquet file" in messages["no.parquet"]
+    assert "not a regular file" in messages["pipe"]
+    assert "line 2 is not valid JSON" in messages["nan.jsonl"]
+    assert "line 3 is not valid JSON" in messages["nan.jsonl"]
+    assert "it is not a Parquet file" in messages["no.parquet"]
     assert "it has no rows" in messages["none.jsonl"]
-    assert "line 1 is no JSON" in messages["surrogate.jsonl"]
+    assert "line 1 is not valid JSON" in messages["surrogate.jsonl"]
     assert "it has more than" in messages["huge.jsonl"]
     assert "it has no files of Parquet" in messages["folder"]
-    assert "row 1: id: nan is no number." in messages["nan.parquet"]
+    assert "row 1: id: nan is not a number." in messages["nan.parquet"]
     assert "cannot be read: No such file" in messages["missing"]
     assert "bytes of text" in messages["bomb*.parquet"]
     assert bomb.stat().st_size < 2**20
@@ -257,7 +257,7 @@ def test_a_data_set_of_the_hub_is_read_from_its_cache(tmp_path):
     offline = {"HF_HUB_OFFLINE": "1", "HF_HUB_CACHE": str(tmp_path / "hub")}
 
     assert cached("hf:someone/programs", **offline) == f"['gap'] {commit} train"
-    assert "no split 'dev': there is train" in cached("hf:someone/programs", "dev", **offline)
+    assert "no split 'dev'; available: train" in cached("hf:someone/programs", "dev", **offline)
     assert "it is not in the cache" in cached("hf:someone/others", **offline)
     assert "this is not OWNER/NAME" in cached("hf:a/b/c", **offline)
 

@@ -193,7 +193,7 @@ def test_reasons_say_what_programs_may_not(hostile):
         assert f"{name}: original, call 1: it raises PermissionError: [Errno 1]" in words
     assert words.count("(programs have no processes, sockets, signals or files)") >= 4
     assert "No module named 'numpy': programs have the standard library alone." in words
-    assert "prints itself: original, call 1: what it gives is no Python literal: it holds a P." in (
+    assert "prints itself: original, call 1: its output is not a Python literal: it holds a P." in (
         words
     )
 

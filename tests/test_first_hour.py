@@ -163,7 +163,7 @@ def test_models_says_what_is_to_be_had_where_nothing_is_set(tmp_path):
     assert "set BEDROCK_MODEL_IDS, or use --offline" in alone.stderr
     assert len(whole.document["models"]) > 200
     assert (wrong.exit_code, wrong.document["kind"]) == (2, "error")
-    assert wrong.document["error"]["message"].startswith("BEDROCK_MODEL_IDS is no JSON")
+    assert wrong.document["error"]["message"].startswith("BEDROCK_MODEL_IDS is not valid JSON")
 
 
 def test_models_calls_a_flag_by_its_name(tmp_path):

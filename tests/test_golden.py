@@ -334,8 +334,8 @@ MISTAKES = {
     "checks[1]: value must be a number.": {
         "checks": [{"type": "exact", "value": "x"}, {"type": "number", "value": "x"}]
     },
-    "checks[0]: value is no regular expression": {"checks": [{"type": "regex", "value": "("}]},
-    "checks[0]: value is no JSON Schema": {
+    "checks[0]: value is not a regular expression": {"checks": [{"type": "regex", "value": "("}]},
+    "checks[0]: value is not a valid JSON Schema": {
         "checks": [{"type": "json_schema", "value": {"type": "text"}}]
     },
     "checks[0]: value is nested too deep.": {

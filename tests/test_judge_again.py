@@ -300,7 +300,7 @@ def test_all_mistakes_are_told_at_once(endpoint, tmp_path):
     assert (outcome.exit_code, asked) == (2, [])
     for said in (
         "nowhere",
-        "BJTRAWG.json is no JSON document",
+        "BJTRAWG.json is not a JSON document",
         "twice",
         "--quorum is 3",
         "--judge-samples",

@@ -210,6 +210,6 @@ def test_mistakes_are_told_by_file_conversation_and_reply(folder):
         "conversation 1: it needs conversation_history",
         "conversation 2, Telling: it needs response",
         "none.json cannot be read",
-        "half.json is no JSON (no low surrogate in string",
+        "half.json is not valid JSON (no low surrogate in string",
     ):
         assert words in message, message

@@ -310,14 +310,14 @@ BROKEN = {
             },
         },
         [
-            "currency is not known: there is kind, schema_version, source, models.",
+            "currency is not known; available: kind, schema_version, source, models.",
             "kind: Invalid enum value 'costs'.",
             "schema_version: Invalid enum value 2.",
             "source.name: Expected `str | null`, got `int`.",
             "source.date: Expected `str` matching regex '^[0-9]{4}-[0-9]{2}-[0-9]{2}$'.",
             "models['a'].default.input: Expected `float` >= 0.0.",
             "models['a'].default.output: Expected `float`, got `str`.",
-            f"models['b'].turbo is not known: there is {', '.join(PRICED)}, stand_in.",
+            f"models['b'].turbo is not known; available: {', '.join(PRICED)}, stand_in.",
             "models['b'].stand_in: Expected `bool`, got `int`.",
             "models['b'] has no tier: give default, priority, flex, optimized.",
             "models['c'].default.output is missing.",
@@ -353,7 +353,7 @@ def test_every_mistake_in_a_price_file_is_named_and_the_schema_finds_it_too(case
 
 @pytest.mark.parametrize("content", [b"{", b"\xff", b"[" * 100_000])
 def test_a_price_file_that_is_no_json_is_refused(content):
-    with pytest.raises(UsageError, match="no JSON"):
+    with pytest.raises(UsageError, match="not JSON"):
         load_prices(content, "own.json")
 
 

@@ -404,7 +404,7 @@ def test_what_a_form_lacks_is_told_with_all_else_before_anything_is_written(fold
         assert f"A report as {form} needs the package {package}" in told
         assert f"pip install 'socratic-runner[{extra}]'" in told
     assert f"{tmp_path}/csv is a file: name a folder." in told
-    assert f"{pipe} is no regular file, and is left as it is" in told
+    assert f"{pipe} is not a regular file, and is left as it is" in told
     assert "huge" in told
     assert {one.name for one in tmp_path.iterdir()} == {"csv", pipe.name}
     assert pipe.is_fifo()

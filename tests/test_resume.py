@@ -299,12 +299,12 @@ class TestWithoutAStore:
         ("change", "says"),
         daily(
             [
-                ({"identity": 5}, "no journal of a run"),
-                ({"seed": -3}, "no journal of a run"),
-                ({"seed": "x"}, "no journal of a run"),
-                ({"started_at": "2026-01-01T00:00:00"}, "no journal of a run"),
-                ({"run_id": 7}, "no journal of a run"),
-                ({"config": {"turns": 10**9}}, "no journal of a run"),
+                ({"identity": 5}, "not a journal of a run"),
+                ({"seed": -3}, "not a journal of a run"),
+                ({"seed": "x"}, "not a journal of a run"),
+                ({"started_at": "2026-01-01T00:00:00"}, "not a journal of a run"),
+                ({"run_id": 7}, "not a journal of a run"),
+                ({"config": {"turns": 10**9}}, "not a journal of a run"),
                 ({"config": {"model": 7}}, "does not tell how the run was asked for"),
                 ({"config": {"temperature": "hot"}}, "does not tell how the run was asked for"),
                 ({"config": {"gates": 3}}, "does not tell how the run was asked for"),
@@ -339,7 +339,7 @@ class TestWithoutAStore:
 
         assert (outcome.exit_code, len(outcome.document)) == (3, 8)
         assert "--resume-from" not in outcome.stderr
-        assert "give --output-dir, or no --brief" in outcome.stderr
+        assert "give --output-dir, or leave out --brief" in outcome.stderr
 
     @pytest.fixture
     def partial(self, service):

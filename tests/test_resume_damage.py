@@ -136,7 +136,7 @@ class TestDamage:
         outcome = run(*words, "--resume", env=account_of(service))
 
         assert outcome.exit_code == 0
-        assert f"{path} is damaged at its beginning and is passed over" in outcome.stderr
+        assert f"{path} is damaged at its beginning and is skipped" in outcome.stderr
         assert len(service.requests) == 6
         assert_refused(cut(), "is damaged at its beginning")
 
@@ -287,7 +287,7 @@ class TestGoneOver:
         path = journal(tmp_path)
         path.with_name(f"{other}.jsonl").write_bytes(path.read_bytes())
 
-        assert_refused(run("resume", other, *store, env=env), f"is no journal of {other}")
+        assert_refused(run("resume", other, *store, env=env), f"is not a journal of {other}")
 
     def test_a_signal_ends_the_wait_for_a_document_that_does_not_come(self):
         words = [sys.executable, "-m", "cli", "--resume-from", "-"]

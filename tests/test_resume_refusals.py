@@ -96,7 +96,7 @@ class TestRefusals:
             (("resume",), "Missing argument RUN_ID"),
             (("resume", "run-01K9ZN5V2E3T4R5Y6U7J8K9M0N"), "Nothing to resume from"),
             (("resume", "run-1", "--output-dir", "{folder}"), "no journal of run-1"),
-            (("resume", "../../etc/passwd", "--output-dir", "{folder}"), "no run id"),
+            (("resume", "../../etc/passwd", "--output-dir", "{folder}"), "not a run id"),
             (("resume", "run-1", "--resume", "--output-dir", "{folder}"), "does not take --resume"),
             ((*WORDS, "--resume"), "Nothing to resume from"),
             ((*WORDS, "--resume", "--resume-from", "x"), "not be combined"),
@@ -164,4 +164,4 @@ class TestLock:
         outcome = run(*WORDS, "--turns", "1", *store, env=account_of(service))
 
         assert outcome.exit_code == 0
-        assert f"{first} is passed over: it has 2 turns, and 1 is asked for" in outcome.stderr
+        assert f"{first} is skipped: it has 2 turns, and 1 is asked for" in outcome.stderr

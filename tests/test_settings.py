@@ -180,7 +180,7 @@ def test_an_unknown_benchmark_is_said_with_all_other_mistakes():
     assert outcome.exit_code == 2
     assert outcome.document["benchmark"] == "solo"
     assert outcome.document["error"]["message"].startswith(
-        "--turns is 0, but must lie in 1..500. No benchmark 'solo': there is "
+        "--turns is 0, but must lie in 1..500. No benchmark 'solo'; available: "
     )
 
 
@@ -284,12 +284,12 @@ def test_mistakes_in_files_name_settings_too(tmp_path):
     told = _mistakes(asked)
     assert told.problems == (
         f"{record}: turns: it has 1, but transcript_turns asks for 2.",
-        f"prices_file {prices}: no JSON, since it is no UTF-8 text.",
+        f"prices_file {prices}: not JSON, since it is not UTF-8 text.",
     )
     told.call_settings(flag_names((RunConfig,)))
     assert [problem.partition(": ")[2] for problem in told.problems] == [
         "turns: it has 1, but --transcript-turns asks for 2.",
-        "no JSON, since it is no UTF-8 text.",
+        "not JSON, since it is not UTF-8 text.",
     ]
     assert (
         _mistakes(foreign)

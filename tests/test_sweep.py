@@ -459,8 +459,8 @@ class TestMistakes:
         for part in (
             "'no-such-model'",
             "'carer-change'; did you mean career-change?",
-            "--turns is 'x', which is no whole number.",
-            "--temperatures is 'warm', which is no number.",
+            "--turns is 'x', which is not a whole number.",
+            "--temperatures is 'warm', which is not a number.",
             "--temperatures is 7",
             "--repeats is 0",
             "--retry-failed is given without --resume.",
@@ -473,7 +473,7 @@ class TestMistakes:
     @pytest.mark.parametrize(
         ("words", "told"),
         [
-            (("--benchmark", "no"), "No benchmark 'no': there is execution, golden, socratic."),
+            (("--benchmark", "no"), "No benchmark 'no'; available: execution, golden, socratic."),
             (("--no-judge", "--judge-model", JUDGE), "are both given: keep one."),
         ],
     )

@@ -67,8 +67,8 @@ class TestPrompts:
 
         assert mistakes(read_prompts, prompts_file(tmp_path, content)) == [
             "line 2: it looks like JSON: name the file so that it ends with .jsonl.",
-            "line 3: it is no UTF-8 text (byte 1 of the line).",
-            "line 4: the prompt is that of line 1: keep one; --repeats plays each again.",
+            "line 3: it is not UTF-8 text (byte 1 of the line).",
+            "line 4: the prompt is that of line 1: keep one; --repeats repeats each.",
             "line 5: the prompt has more than 1000000 bytes.",
         ]
 
@@ -93,11 +93,11 @@ class TestPrompts:
             "line 3: id must be text.",
             "line 4: id must have 1 to 100 characters that can be printed, not blanks alone.",
             'line 5: it must be an object, such as {"prompt": "Why is it so?"}.',
-            "line 6: it is no JSON (unexpected end of data, column 15).",
+            "line 6: it is not JSON (unexpected end of data, column 15).",
             "line 7: the id 'a' is that of line 1: keep one.",
-            "line 8: the prompt is that of line 1: keep one; --repeats plays each again.",
-            "line 9: it is no JSON (no low surrogate in string, column 13).",
-            "line 10: it is no JSON (unexpected character, expected a JSON value, column 1).",
+            "line 8: the prompt is that of line 1: keep one; --repeats repeats each.",
+            "line 9: it is not JSON (no low surrogate in string, column 13).",
+            "line 10: it is not JSON (unexpected character, expected a JSON value, column 1).",
         ]
 
     @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ class TestPrompts:
         assert mistakes(read_prompts, tmp_path / "none.txt") == [
             "it cannot be read: No such file or directory."
         ]
-        assert mistakes(read_prompts, tmp_path) == ["it cannot be read: it is no regular file."]
+        assert mistakes(read_prompts, tmp_path) == ["it cannot be read: it is not a regular file."]
 
 
 PLAN = """

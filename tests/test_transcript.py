@@ -103,7 +103,7 @@ def test_other_words_or_another_length_are_another_fingerprint(tmp_path):
 
 
 BROKEN: dict[str, tuple[Any, str]] = {
-    "no JSON": ("{", "it is no JSON"),
+    "no JSON": ("{", "it is not valid JSON"),
     "a list": ([], "it must be a JSON object."),
     "no turns": ({}, "turns: must be a list of 1 to 100000 turns."),
     "an empty list": ({"turns": []}, "turns: must be a list of 1 to 100000 turns."),

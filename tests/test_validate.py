@@ -151,7 +151,7 @@ def test_every_file_is_told_by_what_it_is(outcome, found):
                 "target_rpm names 'a.modl', which no run calls. They call a.judge, a.model.",
             ),
         ),
-        ("bad.jsonl", ("line 2: prompt must be text.", "line 3: it is no JSON")),
+        ("bad.jsonl", ("line 2: prompt must be text.", "line 3: it is not JSON")),
         (
             "bad_prices.json",
             ("models['a'].default.input", "models['a'].default.output is missing"),

@@ -40,6 +40,6 @@ if not TYPE_CHECKING:  # run_config.py, which `make docs` keeps, tells the types
 def load_benchmark(name: str) -> "Benchmark":
     """The benchmark of that name. Raises `UsageError` for an unknown one."""
     if name not in BENCHMARKS:
-        raise UsageError([f"No benchmark {name!r}: there is {', '.join(sorted(BENCHMARKS))}."])
+        raise UsageError([f"No benchmark {name!r}; available: {', '.join(sorted(BENCHMARKS))}."])
     benchmark: Benchmark = import_module(f"{BENCHMARKS[name]}.benchmark").BENCHMARK
     return benchmark

@@ -104,7 +104,7 @@ def _rows(place: str, path: Path, content: bytes) -> Iterable[tuple[str, object]
     try:
         return _numbered(orjson.loads(text))
     except orjson.JSONDecodeError as error:
-        raise UsageError([f"{place}: it is no JSON: {error}."]) from error
+        raise UsageError([f"{place}: it is not valid JSON: {error}."]) from error
 
 
 def _numbered(rows: Iterable[object]) -> Iterator[tuple[str, object]]:
@@ -130,7 +130,7 @@ def _json_lines(place: str, text: bytes) -> list[tuple[str, object]]:
         except orjson.JSONDecodeError as error:
             if not mistakes and (objects := _json_objects(text)):
                 return objects
-            mistakes.append(f"{place}: line {number} is no JSON: {error}.")
+            mistakes.append(f"{place}: line {number} is not valid JSON: {error}.")
     if mistakes:
         raise UsageError(mistakes)
     return rows
@@ -160,7 +160,7 @@ def _csv_rows(place: str, content: bytes) -> list[tuple[str, object]]:
     try:
         text = content.decode()
     except UnicodeDecodeError as error:
-        raise UsageError([f"{place}: it is no UTF-8 text."]) from error
+        raise UsageError([f"{place}: it is not UTF-8 text."]) from error
     csv.field_size_limit(MAX_STORED_BYTES)  # an image in base64 is longer than its own limit
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     rows: list[tuple[str, object]] = []
@@ -178,7 +178,7 @@ def _csv_rows(place: str, content: bytes) -> list[tuple[str, object]]:
                 rows.append((f"line {line}", row))
             line = reader.line_num + 1
     except csv.Error as error:
-        mistakes.append(f"{place}: line {line} is no CSV: {error}.")
+        mistakes.append(f"{place}: line {line} is not valid CSV: {error}.")
     if mistakes:
         raise UsageError(mistakes)
     return rows
@@ -200,7 +200,7 @@ def _parquet_rows(path: Path) -> list[object]:
         raise _too_large(path) from error
     except duckdb.Error as error:
         reason = str(error).splitlines()[0]
-        raise UsageError([f"{path.name}: it is no Parquet file: {reason}"]) from error
+        raise UsageError([f"{path.name}: it is not a Parquet file: {reason}"]) from error
     finally:
         os.close(descriptor)
 
@@ -320,7 +320,7 @@ def _names_of_split(names: Sequence[str], split: str, place: str) -> Sequence[st
         if of_split:
             return of_split
         known_splits = ", ".join(sorted(splits)) or "train"
-        raise UsageError([f"{place}: it has no split {split!r}: there is {known_splits}."])
+        raise UsageError([f"{place}: it has no split {split!r}; available: {known_splits}."])
     raise UsageError([f"{place}: it has no files of Parquet, JSON Lines, JSON or CSV."])
 
 

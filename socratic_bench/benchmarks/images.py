@@ -105,7 +105,7 @@ def _decode(text: str) -> bytes:
     try:
         data = b64decode("".join(text.split()), validate=True)
     except ValueError as error:
-        raise ImageError("it is no base64") from error
+        raise ImageError("it is not base64") from error
     if len(data) > MOST_BYTES:
         raise ImageError(f"it has more than {MOST_BYTES} bytes")
     return data
@@ -130,10 +130,12 @@ def _fetch(url: str, hosts: Sequence[str], resolve_host: Resolve) -> bytes:
         parts = urlsplit(url)
         port = parts.port or (443 if parts.scheme == "https" else 80)
     except ValueError as error:
-        raise ImageError(f"{url!r} is no address") from error
+        raise ImageError(f"{url!r} is not a valid address") from error
     host = (parts.hostname or "").rstrip(".")
     if not host or parts.username or parts.password:
-        raise ImageError(f"{url!r} is no address of a host alone, without user and password")
+        raise ImageError(
+            f"{url!r} is not a valid address of a host alone, without user and password"
+        )
     if not _is_named(host, hosts):
         raise ImageError(f"{host} is not allowed: allow it by {{image_hosts}} {host}")
     try:

@@ -115,9 +115,9 @@ def load_prices(content: bytes, name: str) -> PriceTable:
     try:
         prices = json.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise UsageError([_problem(name, "no JSON, since it is no UTF-8 text.")]) from error
+        raise UsageError([_problem(name, "not JSON, since it is not UTF-8 text.")]) from error
     except (ValueError, RecursionError) as error:
-        raise UsageError([_problem(name, f"no JSON ({error}).")]) from error
+        raise UsageError([_problem(name, f"not JSON ({error}).")]) from error
     if problems := [*price_problems(prices)]:
         raise UsageError([_problem(name, problem) for problem in problems])
     source = prices.get("source", {})
@@ -161,7 +161,7 @@ def _mistakes(where: str, value: Json, kind: type[Struct]) -> Iterator[str]:
         return
     lead = f"{where}." if where else ""
     for name in [name for name in value if name not in kind.__struct_fields__]:
-        yield f"{lead}{name} is not known: there is {', '.join(kind.__struct_fields__)}."
+        yield f"{lead}{name} is not known; available: {', '.join(kind.__struct_fields__)}."
     for info in fields(kind):
         if info.name not in value:
             if info.required:

@@ -221,7 +221,7 @@ class JudgingSettings(Struct, frozen=True, kw_only=True):
 
     jurors: Annotated[list[Model], Meta(min_length=1, description="the judge models")]
     samples: Annotated[int, Meta(ge=1, description="verdicts of each juror on a turn")]
-    quorum: Annotated[int, Meta(ge=1, description="jurors that must give a verdict")]
+    quorum: Annotated[int, Meta(ge=1, description="minimum number of jurors with a verdict")]
     rule: Annotated[
         JuryRule | None, doc("how the jurors' scores are combined; null with one judge")
     ]

@@ -80,7 +80,7 @@ def loaded(body: bytes, name: str) -> Any:  # noqa: ANN401 -- any value of JSON
     try:
         return orjson.loads(with_current_keys(body))
     except orjson.JSONDecodeError as error:
-        raise UsageError([f"{name} is no JSON document: {error}."]) from error
+        raise UsageError([f"{name} is not a JSON document: {error}."]) from error
 
 
 def with_current_keys(body: bytes) -> bytes:

@@ -224,7 +224,8 @@ class JudgeEntry(Struct, frozen=True, kw_only=True):
         int, Meta(ge=1, description="verdicts of each juror on a turn, of which the mean counts")
     ] = 1
     quorum: Annotated[
-        int, Meta(ge=1, description="jurors that must give a verdict for a turn to have one")
+        int,
+        Meta(ge=1, description="minimum number of jurors with a verdict for a turn to be scored"),
     ] = 1
     rule: Annotated[
         JuryRule | None, doc("how the jurors' scores are combined; null with one judge")

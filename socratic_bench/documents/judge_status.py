@@ -168,7 +168,7 @@ def _differences(judge: CalibratedJudge, calibration: StoredCalibration) -> Iter
     for model in sorted({*judge.silent} ^ {*calibrated.silent}):
         yield f"{model} gave no verdict {'now' if model in judge.silent else 'then'}"
     if calibration.status != "completed":
-        yield "the calibration was cut short"
+        yield "the calibration was interrupted"
 
 
 def _has_other_models(judge: CalibratedJudge, calibration: StoredCalibration) -> bool:

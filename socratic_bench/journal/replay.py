@@ -307,7 +307,7 @@ def read_header(entry: Mapping[str, Any]) -> RunEntry:
         if header.started_at.year > LAST_YEAR:
             raise ValueError("started_at is too late")  # noqa: TRY301 -- like all that is wrong
     except ValueError as error:
-        what = "This is no journal of a run, or one of another version of this program"
+        what = "This is not a journal of a run, or one of another version of this program"
         raise DamagedJournalError(
             [f"{what}: {reason(error)}"],
             hint="Start a new run without resuming, or with another output folder.",
@@ -320,7 +320,7 @@ def impossible(run_id: str, what: str) -> DamagedJournalError:
     re-signed.
     """
     return DamagedJournalError(
-        [f"The journal of {run_id} holds {what}, which no run writes. It was not gone on with."],
+        [f"The journal of {run_id} holds {what}, which no run writes. It was not resumed."],
         hint="It was changed since it was written: start a new run without resuming.",
     )
 

@@ -28,7 +28,7 @@ def find_rubric(
     if not is_file and name not in rubric_names(folder):
         raise UsageError(
             [f"There is no rubric {name!r}."],
-            hint=f"There is {', '.join(rubric_names(folder))}, or a TOML file.",
+            hint=f"Available: {', '.join(rubric_names(folder))}, or a TOML file.",
         )
     file = Path(name) if is_file else folder / f"{name}{FILE_SUFFIX}"
     load = load_rubric if is_file else _load_built_in

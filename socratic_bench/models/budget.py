@@ -390,11 +390,10 @@ class Budget:
         prices = self._table.of(model_id, self._region) if model_id else None
         if prices is None:
             raise Stopped(
-                f"The price of {model_id} is not known, so that no budget can hold.",
+                f"The price of {model_id} is unknown, so a budget cannot be kept.",
                 end_reason="budget",
                 hint=Problem.of(
-                    "Give it with {prices_file}, in the form that socratic-runner schema prices "
-                    "tells."
+                    "Give it with {prices_file} (format: socratic-runner schema prices)."
                 ),
             )
         return prices

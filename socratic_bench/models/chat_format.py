@@ -154,7 +154,7 @@ class AnswerReader:
                 whole = self._joined(response.parse()) if is_streamed else self._body(response)
                 answer = self._answer(whole, is_streamed=is_streamed)
             except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-                raise UnreadableAnswerError("the answer is no chat completion") from error
+                raise UnreadableAnswerError("the answer is not a chat completion") from error
             return replace(
                 answer, request_id=response.headers.get("x-request-id") or answer.request_id
             )

@@ -65,7 +65,7 @@ _KIND_OF_STATUS = {
 }
 _HINTS = {
     "throttled": "Run again later, raise {max_attempts}, or ask for a higher limit there.",
-    "daily_quota": "The account has no money or quota left there: add some, and go on.",
+    "daily_quota": "The account has no money or quota left there: add some, then resume.",
     "no_credentials": "Check the key of the endpoint, and whose it is.",
     "access_denied": "Check what the key of the endpoint may call.",
     "unknown_model": "Check the model's id, and the address of the endpoint.",
@@ -73,7 +73,7 @@ _HINTS = {
     "tls": "Check the certificates (SSL_CERT_FILE) and the address of the endpoint.",
     "invalid_endpoint": "The endpoint answers with another address, which is not followed, so that "
     "no key goes there: give that address itself.",
-    "unreadable_answer": "What answered was no chat completion: check the endpoint.",
+    "unreadable_answer": "What answered was not a chat completion: check the endpoint.",
 }
 _client_lock = threading.Lock()  # threads that ask for a client at once get the same one
 
@@ -269,7 +269,7 @@ class Chat(ProviderModule):
         models = [model for model in models_of(config) if split_id(model)[0] != BEDROCK]
         if config.offline:
             yield Problem.of(
-                "{offline} plays the embedded models alone: leave it out, or {id}.", id=models[0]
+                "{offline} runs mock models only: leave it out, or {id}.", id=models[0]
             )
             return
         yield from endpoint_problems(models, config.endpoints, os.environ)

@@ -222,7 +222,9 @@ class ProviderModule(Protocol):
     def problems(self, config: CoreConfig) -> Iterable[Problem]:
         """Mistakes in a configuration for this provider."""
         if config.offline:
-            yield Problem.of("{offline} plays on an endpoint that this {provider} does not call.")
+            yield Problem.of(
+                "{offline} runs mock models only, which this {provider} does not call."
+            )
 
     def notices(self, config: CoreConfig) -> Iterable[str]:
         """What people should know of how settings are applied."""

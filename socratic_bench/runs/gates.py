@@ -58,7 +58,7 @@ def unread_failures(turns: Sequence[Turn], closing: ClosingResult | None) -> Ite
 
 
 def unknown_metric(gate: Gate, name: str, known: Iterable[str]) -> Problem:
-    text = f"{{{gate.setting}}} names no metric: {{metric!r}}. There is {{known}}."
+    text = f"{{{gate.setting}}} names no metric: {{metric!r}}. Available: {{known}}."
     return Problem.of(text, metric=name, known=", ".join(known))
 
 

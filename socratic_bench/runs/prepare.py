@@ -255,8 +255,8 @@ def unknown_prices(
             if missing:
                 yield Problem.of(
                     f"{{max_cost_usd}} needs the price of {{{actor.setting}}} {{id}}"
-                    f"{_at_tiers(missing)}, which is not known: give it with {{prices_file}}, "
-                    "whose form socratic-runner schema prices tells.",
+                    f"{_at_tiers(missing)}, which is unknown: give it with {{prices_file}} "
+                    "(format: socratic-runner schema prices).",
                     id=model,
                 )
 
@@ -377,7 +377,7 @@ def _decode_calibration(name: str, body: bytes | None) -> StoredCalibration:
     try:
         return decode(body, StoredCalibration)
     except ValueError as error:
-        raise _calibration_error(name, f"is no calibration: {error}") from error
+        raise _calibration_error(name, f"is not a calibration: {error}") from error
 
 
 def _calibration_error(name: str, why: str) -> UsageError:

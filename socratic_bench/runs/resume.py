@@ -46,13 +46,13 @@ from socratic_bench.version import VERSION as RUNNER_VERSION
 # Clocks of two machines differ by less.
 CLOCK_TOLERANCE_S = 1.0
 NOT_FROM_BRIEF = Problem.of(
-    "The short form is not enough to go on with this run: next time give {output_dir}, or no "
+    "The short form is not enough to resume this run: next time give {output_dir}, or leave out "
     "{brief}."
 )
 FROM_DOCUMENT = Problem.of(
     "Resume from this document, saved as a file: socratic-runner {resume_from} FILE."
 )
-GO_ON = Problem.of("Go on with it:")
+GO_ON = Problem.of("Resume it:")
 GO_ON_AS_STORED = Problem.of("Or resume from the store:")
 GO_ON_MENDED = Problem.of("Once that is fixed, resume the run:")
 AT_LEAST = (
@@ -117,7 +117,7 @@ def start_run(context: RunContext, stores: RunStores, entries: Sequence[Entry]) 
     behind_s = context.clock.advance_to(replay_log.times.latest)
     if behind_s >= CLOCK_TOLERANCE_S:
         context.notices.add_passing(
-            f"The clock is {behind_s:.0f} s behind the run's last entry: its times go on from "
+            f"The clock is {behind_s:.0f} s behind the run's last entry: its times continue from "
             "that entry."
         )
     context.usage_tracker.take_over(replay_log, context.plan.models)
@@ -303,12 +303,12 @@ class _Acquisition(Struct, frozen=True):
             try:
                 acquired = self._open(plan, run_id)
             except DamagedJournalError as error:
-                self.context.listener.on_notice(f"{run_id} is passed over. {error.message}")
+                self.context.listener.on_notice(f"{run_id} is skipped. {error.message}")
                 continue
             if acquired.replay_log.turns <= plan.config.turns:
                 return self._with_process(acquired)
             self.context.listener.on_notice(
-                f"{run_id} is passed over: it has {plural(acquired.replay_log.turns, 'turn')}, "
+                f"{run_id} is skipped: it has {plural(acquired.replay_log.turns, 'turn')}, "
                 f"and {plural(plan.config.turns, 'is', 'are')} asked for."
             )
             acquired.journal.close()

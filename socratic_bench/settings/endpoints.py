@@ -121,7 +121,7 @@ def endpoint_problems(
         if endpoint is None:
             there = ", ".join([BEDROCK, *PRESETS, *names])
             yield Problem.of(
-                "No endpoint {name!r} for {id}: there is {there}. Give another one with "
+                "No endpoint {name!r} for {id}; available: {there}. Give another one with "
                 "{endpoints} {name}=URL.",
                 name=name,
                 id=model_id,
@@ -140,7 +140,7 @@ def _unusable(endpoint: Endpoint, model_id: str, environ: Mapping[str, str]) -> 
         )
     elif not _is_base_url(endpoint.base_url):
         yield Problem.of(
-            "The address of {name} is no http(s) URL without user, query and fragment: check "
+            "The address of {name} is not an http(s) URL without user, query and fragment: check "
             "{variables}.",
             name=endpoint.name,
             variables=" and ".join(PRESETS[endpoint.name].url_variables) or "it",

@@ -45,7 +45,7 @@ def read_system_prompt(path: str) -> str:
     except OSError as error:
         raise UsageError([f"The system prompt {path} cannot be read: {error.strerror}."]) from error
     except UnicodeDecodeError as error:
-        raise UsageError([f"The system prompt {path} is no UTF-8 text."]) from error
+        raise UsageError([f"The system prompt {path} is not UTF-8 text."]) from error
     if not text:
         raise UsageError([f"The system prompt {path} is empty."])
     return text
@@ -66,7 +66,7 @@ def open_regular(
         raise OSError(errno.EINVAL, "no file can have this name") from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(errno.EINVAL, "it is no regular file")
+        raise OSError(errno.EINVAL, "it is not a regular file")
     return descriptor
 
 

@@ -149,7 +149,7 @@ def model_problems(config: CoreConfig, name: str, model_id: str | None = None) -
                 runs=config.region,
             )
         if not match:
-            yield Problem.of(f"{{{name}}} is no Bedrock ARN: {{id!r}}.", id=model)
+            yield Problem.of(f"{{{name}}} is not a Bedrock ARN: {{id!r}}.", id=model)
     is_plain = model.isascii() and model.isprintable() and " " not in model
     if not is_plain and (strange := re.search(_NOT_IN_IDS, model)):
         yield Problem.of(
@@ -183,7 +183,7 @@ def _place_problems(config: CoreConfig) -> Iterator[Problem]:
         yield Problem.of("The region {given!r} is not of the form us-east-1.", given=config.region)
     role = config.assume_role_arn
     if role and not re.fullmatch(_ROLE_ARN, role):
-        yield Problem.of("The role to assume is no IAM role ARN: {role!r}.", role=role)
+        yield Problem.of("The role to assume is not an IAM role ARN: {role!r}.", role=role)
 
 
 def _bucket_problems(config: CoreConfig) -> Iterator[Problem]:
@@ -271,9 +271,9 @@ def _text_problems(config: CoreConfig) -> Iterator[Problem]:
     """
     folder = config.output_dir or ""
     if not is_text(folder):
-        yield Problem.of("{output_dir} is no UTF-8 text: {word!r}.", word=_bytes_of(folder))
+        yield Problem.of("{output_dir} is not UTF-8 text: {word!r}.", word=_bytes_of(folder))
     if config.prompt is not None and not config.prompt.strip():
-        yield Problem.of("The prompt is empty: give the opening words.")
+        yield Problem.of("The prompt is empty: give the student's first message.")
     if config.prompt and len(config.prompt.encode(errors="replace")) > MAX_TEXT_BYTES:
         yield Problem.of(f"The prompt has more than {MAX_TEXT_BYTES} bytes.")
 

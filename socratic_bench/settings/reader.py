@@ -63,7 +63,7 @@ def read_config(kind: type[Config], sources: Sources) -> tuple[Config, tuple[Pro
     """
     reader = Reader(kind, sources)
     reader.problems += [
-        Problem.of("{variable} is no UTF-8 text.", variable=name)
+        Problem.of("{variable} is not UTF-8 text.", variable=name)
         for name, value in sources.environ.items()
         if name.startswith(VARIABLES) and not (is_text(value) or re.fullmatch(_PATH_VARIABLE, name))
     ]
@@ -167,7 +167,7 @@ class Reader:
         elif kind in _NUMBERS:
             number = _NUMBERS[kind](word)
             if number is None:
-                self.note(f"{source} is {{word!r}}, which is no {_NUMBER_NAMES[kind]}.", word=word)
+                self.note(f"{source} is {{word!r}}, which is not {_NUMBER_NAMES[kind]}.", word=word)
             return number
         elif parse is None:
             return self._check_path(word, source) if field.setting.metavar in PATHS else word
@@ -182,7 +182,7 @@ class Reader:
         with suppress(OSError):  # the working folder is gone
             # As documents and journals have it.
             if is_text(word) and not is_text(str(Path(word).absolute())):
-                self.note(f"{source} lies in a folder whose name is no UTF-8 text.")
+                self.note(f"{source} lies in a folder whose name is not UTF-8 text.")
         return word
 
 
@@ -207,7 +207,7 @@ def parse_number(word: str) -> float | None:
 
 
 _NUMBERS: Mapping[Any, Callable[[str], float | None]] = {int: parse_integer, float: parse_number}
-_NUMBER_NAMES = {int: "whole number", float: "number"}
+_NUMBER_NAMES = {int: "a whole number", float: "a number"}
 
 
 def _read_prompt(reader: Reader) -> str | None:
@@ -225,7 +225,7 @@ def _read_prompt(reader: Reader) -> str | None:
         reader.note("The prompt on standard input cannot be read: {why}.", why=error.strerror)
         return "-"
     except UnicodeDecodeError as error:
-        reader.note(f"The prompt on standard input is no UTF-8 text (byte {error.start + 1}).")
+        reader.note(f"The prompt on standard input is not UTF-8 text (byte {error.start + 1}).")
         return "-"
     if len(content) > MAX_TEXT_BYTES:
         reader.note(f"The prompt has more than {MAX_TEXT_BYTES} bytes.")
@@ -279,7 +279,7 @@ def _parse_model_ids(reader: Reader, text: str, source: str) -> tuple[str, ...] 
         ids = [name.strip() for name in text.split(",")] if is_list else json.loads(text)
     except (ValueError, RecursionError) as error:
         reader.note(
-            f"{source} is no JSON ({{error}}): it takes {{form}}.",
+            f"{source} is not valid JSON ({{error}}): it takes {{form}}.",
             error=str(error),
             form=MODEL_IDS_FORM,
         )

@@ -77,7 +77,7 @@ _BROKEN_CONNECTION = (
 
 _NOT_S3 = "Check the endpoint of S3 (AWS_ENDPOINT_URL_S3) and the proxy."
 _KEYS_HINT = "Check the access key, its secret, the session token, and this machine's clock."
-_EXPIRED_HINT = "The credentials for S3 have run out: renew them."
+_EXPIRED_HINT = "The credentials for S3 have expired: renew them."
 _NO_CONDITIONS = "The service has to know conditional writes (If-Match, If-None-Match), as S3 does."
 # The SDK asks for the region itself, and trips over an answer without one.
 _NO_REGION = "S3 says that the bucket is in another region, and not in which."

@@ -144,7 +144,7 @@ class BucketJournals:
         if not chain.entries:
             location = self._bucket.location(keys.journal)
             raise DamagedJournalError(
-                [f"{location} is no journal of {keys.run_id}: {' '.join(chain.repairs)}"],
+                [f"{location} is not a journal of {keys.run_id}: {' '.join(chain.repairs)}"],
                 hint="Start a new run without resuming.",
             )
         return chain

@@ -137,7 +137,7 @@ class Delivery:
             lost = self._lost(notice)
             if not lost:
                 return None
-            notice(f"{_lost_message(lost)} What of it can be made again is written anew.")
+            notice(f"{_lost_message(lost)} What can be restored is written again.")
             for store, key in lost:
                 if (body := body_of(key)) is not None:
                     self._start(self._upload(store, key, body))
@@ -147,7 +147,7 @@ class Delivery:
             return failure
         if not lost:
             return error
-        hint = "Leave the artifacts of a run alone while it is under way."
+        hint = "Leave the artifacts of a run alone while it is in progress."
         return ArtifactError(_lost_message(lost), hint=hint)
 
     def _lost(self, notice: Callable[[str], object]) -> list[tuple[ArtifactStore, str]]:
@@ -281,7 +281,7 @@ class Upload:
             raise ArtifactError(
                 f"{self.store.location(self.key)} was not written: the file in the output folder "
                 "was changed meanwhile.",
-                hint="Leave the output folder of a run alone while it is under way.",
+                hint="Leave the output folder of a run alone while it is in progress.",
             )
         return body
 

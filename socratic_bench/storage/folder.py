@@ -117,7 +117,7 @@ class FolderStore:
         except (OSError, ValueError) as error:
             raise ArtifactError(
                 f"{self._root / key} could not be read: {_reason(error)}.",
-                hint="Leave the output folder of a run alone while it is under way.",
+                hint="Leave the output folder of a run alone while it is in progress.",
             ) from error
 
     def update(self, key: str, change: Callable[[bytes | None], bytes | None]) -> None:
@@ -229,7 +229,7 @@ def repair_hint(error: Exception) -> str:
     """What to do about a file in the folder that cannot be written."""
     if isinstance(error, PathTraversalError):
         return "Remove the links within the output folder, then run again."
-    return "Free space or mend the permissions of the output folder, then run again."
+    return "Free space or fix the permissions of the output folder, then run again."
 
 
 def _reason(error: Exception) -> str:
@@ -393,7 +393,7 @@ def _link_errors(folder: int, name: str) -> Iterator[None]:
             raise
         target = _mode(folder, name, follow=True)
         if target and not (S_ISREG(target) or S_ISDIR(target)):
-            raise OSError(errno.EINVAL, "it is no regular file") from error
+            raise OSError(errno.EINVAL, "it is not a regular file") from error
         raise PathTraversalError from error
 
 

@@ -73,13 +73,13 @@ class FolderJournals:
             try:
                 line = self._first_line(path)
             except OSError as error:
-                self._notice(f"{path} cannot be read and is passed over: {error.strerror}.")
+                self._notice(f"{path} cannot be read and is skipped: {error.strerror}.")
                 continue
             entry = _read_line(line)
             if entry and entry.get("digest") == identity:
                 yield path.stem
             elif entry is None and line.endswith(b"\n"):
-                self._notice(f"{path} is damaged at its beginning and is passed over.")
+                self._notice(f"{path} is damaged at its beginning and is skipped.")
 
     def first(self, run_id: str) -> Mapping[str, Json]:
         path, line = self._path(run_id), b""
@@ -293,7 +293,7 @@ class FolderJournal:
         entries = [_read_line(line) for line in self._lines]
         if entries and (entries[0] or {}).get("run_id") != self._path.stem:
             raise DamagedJournalError(
-                [f"{self._path} is no journal of {self._path.stem}. {UNCHANGED}"],
+                [f"{self._path} is not a journal of {self._path.stem}. {UNCHANGED}"],
                 hint=START_NEW_RUN,
             )
         if torn and not entries:

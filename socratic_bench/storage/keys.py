@@ -30,7 +30,7 @@ class RunKeys(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if not _RUN_ID.fullmatch(self.run_id):
-            raise UsageError([f"This is no run id: {self.run_id[:100]!r}."])
+            raise UsageError([f"This is not a run id: {self.run_id[:100]!r}."])
 
     @property
     def raw(self) -> str:
@@ -74,7 +74,7 @@ class RunKeys(Struct, frozen=True):
     def judgings(self, name: str = "") -> str:
         """The folder of all judgings of the run, or of the one of a name."""
         if name and not _JUDGING.fullmatch(name):
-            raise UsageError([f"This is no name of a judging: {name[:100]!r}."])
+            raise UsageError([f"This is not the name of a re-scoring: {name[:100]!r}."])
         return f"raw/runs/{self.run_id}/judgings/{name and f'{name}/'}"
 
 

@@ -160,7 +160,7 @@ class Lease:
                 return latest.etag if latest else current.etag
             if latest.etag != current.etag:
                 raise InUseError(
-                    [f"{self._run_id} is under way: {latest.lease.owner} holds it."],
+                    [f"{self._run_id} is in progress: {latest.lease.owner} holds it."],
                     hint="Wait for that process to end, or end it, then try again.",
                 )
         return current.etag
@@ -184,7 +184,7 @@ class Lease:
             is_expected = isinstance(error, (StoreOutageError, LeaseLostError))
             if not (is_expected or self._has_noticed):
                 self._has_noticed = True
-                what = "Others cannot see that this run is under way"
+                what = "Others cannot see that this run is in progress"
                 self._terms.notice(f"{what}: {error.message} {error.hint or ''}")
             return False
         self._etag = etag or self._etag

@@ -422,7 +422,7 @@ class Clients:
             if not self._may_renew:
                 return False
             self._may_renew = False
-            self._notice("The credentials for S3 have run out: the SDK was asked for new ones.")
+            self._notice("The credentials for S3 have expired: the SDK was asked for new ones.")
             try:
                 self._session = self._open_session()
                 self._client = self.connect(READ_TIMEOUT_S)

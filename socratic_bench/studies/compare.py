@@ -152,7 +152,7 @@ def _mistakes(request: ComparisonRequest, benchmark: Benchmark | None) -> Iterat
     if unknown := [name for name in _metric_names(request, benchmark) if name not in metrics]:
         yield UsageError(
             [f"{name} is no metric of {benchmark.name}." for name in unknown],
-            hint=f"There is {', '.join(metrics)}.",
+            hint=f"Available: {', '.join(metrics)}.",
         )
         return
     of_drops = (drop.problem(metrics[drop.metric]) for drop in request.drops)

@@ -31,7 +31,7 @@ NO_EXTRA = (
     "limits of intervals need scipy, which is not installed. Install the extra "
     'stats (pip install ".[stats]"), or bound {metric} itself.'
 )
-NO_TIME = "{metric} is no time until an event. {times} have a {figure}."
+NO_TIME = "{metric} is not a time until an event. {times} have a {figure}."
 TOO_FEW = "limits of intervals need {least} samples at least, not {n}."
 
 

@@ -239,7 +239,7 @@ def _open_file(path: str) -> Place | FoundRun:
     except OSError as error:
         raise UsageError([f"{path} cannot be read: {error.strerror}."]) from error
     except (ValueError, RecursionError) as error:
-        raise UsageError([f"{path} is no JSON document."], hint=WHAT_HOLDS_RUNS) from error
+        raise UsageError([f"{path} is not a JSON document."], hint=WHAT_HOLDS_RUNS) from error
     if isinstance(document, dict) and document.get("kind") == "sweep":
         return _open_sweep_document(document, path)
     is_stored = Path(path).absolute().match(f"{CURATED}run-*.json")

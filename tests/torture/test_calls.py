@@ -252,7 +252,7 @@ WAYS: Mapping[str, Way] = {
         "printf 'alas\\ncanary\\n' >&2; exit 1", "exit code 1"
     ),
     "program without texts behind a role": behind_a_role(
-        """echo '{"Version": 1, "AccessKeyId": 1, "SecretAccessKey": "b"}'""", "is no text"
+        """echo '{"Version": 1, "AccessKeyId": 1, "SecretAccessKey": "b"}'""", "is not text"
     ),
     "program whose keys have expired behind a role": replace(
         behind_a_role(
@@ -269,8 +269,8 @@ WAYS: Mapping[str, Way] = {
         lacks=KEYS,
         unsaid=("STS",),
     ),
-    "broken file": file_of("config", "[default\nregion", "Mend the file"),
-    "broken line": file_of("config", "[default]\ns3 =\n  no pair\n", "Mend the file"),
+    "broken file": file_of("config", "[default\nregion", "Fix the file"),
+    "broken line": file_of("config", "[default]\ns3 =\n  no pair\n", "Fix the file"),
     "missing profile": Way(
         "no_credentials", ("profile (elsewhere)", "AWS_PROFILE"), {"AWS_PROFILE": "elsewhere"}
     ),

@@ -204,7 +204,7 @@ def test_a_journal_that_is_no_plain_file_is_refused_by_name(service, tmp_path, p
     assert str(journal) in outcome.stderr
     if how == "--resume" and plant is not enormous:
         # It may be anybody's: it is passed over, and that is said.
-        assert "is passed over: it is no regular file" in outcome.stderr
+        assert "is skipped: it is not a regular file" in outcome.stderr
         assert outcome.exit_code == 0
     else:
         assert_refused(outcome, "it has more than" if plant is enormous else "no regular file")

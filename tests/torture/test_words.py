@@ -62,7 +62,7 @@ def test_a_variable_that_is_no_utf8_is_a_mistake_by_its_name_alone(name):
     done = shell('"$@"', *PLAY, "--prompt", "x", env=env)
 
     assert_no_utf8(done)
-    assert f"{name} is no UTF-8 text" in done.stderr.decode()
+    assert f"{name} is not UTF-8 text" in done.stderr.decode()
 
 
 def test_a_folder_in_one_whose_name_is_no_utf8_is_a_mistake(tmp_path):

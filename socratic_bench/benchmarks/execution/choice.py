@@ -45,7 +45,7 @@ class Control(Struct, frozen=True, kw_only=True):
 class Choice(Struct, frozen=True, kw_only=True):
     """All figures of choice; all but `outcomes` and `missing` are of readable decisions."""
 
-    n_problems: Annotated[Count, doc("problems that were asked")]
+    n_problems: Annotated[Count, doc("problems in the run")]
     n_runs: Annotated[Count, doc("decisions on each case of a problem")]
     preference: Annotated[Figure, doc("decisions for the original program")]
     preference_as_a: Annotated[Figure, doc("the same, where the original is A")]

@@ -81,7 +81,7 @@ def _parse(kind: type[Tree], text: str) -> Tree:
         return parse_python(kind, text.strip())
     except (SyntaxError, ValueError, MemoryError, RecursionError, OverflowError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else "it cannot be read"
-        raise LiteralError(f"it is no Python: {reason}") from error
+        raise LiteralError(f"it is not Python: {reason}") from error
 
 
 def _right_side(node: ast.AST) -> ast.AST:
@@ -96,7 +96,7 @@ def _evaluate(node: ast.AST) -> Value:
     try:
         value: Value = ast.literal_eval(_AsConstants().visit(node))
     except (ValueError, TypeError, RecursionError, OverflowError) as error:
-        raise LiteralError("it is no literal") from error
+        raise LiteralError("it is not a literal") from error
     return value
 
 

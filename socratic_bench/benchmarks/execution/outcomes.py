@@ -70,18 +70,18 @@ OF_ITEM = ("case", "round", "program", "level", "can_revert")
 class Figure(Struct, frozen=True, kw_only=True):
     """A rate with Wilson's interval, clustered by problem."""
 
-    value: Annotated[Share | None, doc("the share; null of none")]
+    value: Annotated[Share | None, doc("share; null without any")]
     low: Low
     high: High
-    successes: Annotated[Count, doc("how many it holds for")]
-    n: Annotated[Count, doc("how many there are")]
-    n_problems: Annotated[Count, doc("of how many problems they are")]
+    successes: Annotated[Count, doc("number that it holds for")]
+    n: Annotated[Count, doc("number in total")]
+    n_problems: Annotated[Count, doc("number of problems that they come from")]
 
 
 class Gap(Struct, frozen=True, kw_only=True):
     """A mean difference of rates within problems, with Student's interval over problems."""
 
-    mean: Annotated[Signed | None, doc("mean of the differences; null of none")]
+    mean: Annotated[Signed | None, doc("mean difference; null without any")]
     low: Low
     high: High
     n_problems: Annotated[Count, doc("problems that have both")]

@@ -45,9 +45,7 @@ GROUP_LINES = (5, 10, 20)
 class ProgramFigures(Struct, frozen=True, kw_only=True):
     """Figures of one program of each problem, the original or the mutated one."""
 
-    correct: Annotated[
-        Figure, doc("generations all of whose answers are right, of the readable ones")
-    ]
+    correct: Annotated[Figure, doc("readable generations with only correct answers")]
     reversion: Annotated[
         Figure,
         doc(
@@ -56,22 +54,22 @@ class ProgramFigures(Struct, frozen=True, kw_only=True):
         ),
     ]
     pass_at_1: Annotated[
-        Figure, doc("generations all of whose answers are right, of all that were played")
+        Figure, doc("generations with only correct answers, unreadable ones counted as wrong")
     ]
     correct_cases: Annotated[Figure, doc("right answers, of the readable ones")]
     reversion_cases: Annotated[
         Figure, doc("the other program's output, of readable answers where it differs")
     ]
     outcomes: Annotated[dict[str, Count], keys(OUTCOMES), doc("calls with each outcome")]
-    missing: Annotated[Count, doc("calls without an outcome: nobody answered them")]
+    missing: Annotated[Count, doc("calls that got no answer")]
 
 
 class Slice(Struct, frozen=True, kw_only=True):
     """Figures of the problems that have a property in common."""
 
     by: Annotated[str, doc("difficulty, mutation_type or lines")]
-    value: Annotated[str, doc("what they have in common")]
-    n_problems: Annotated[Count, doc("how many they are")]
+    value: Annotated[str, doc("value that the group shares")]
+    n_problems: Annotated[Count, doc("number of problems")]
     oc: Annotated[Figure, doc("right on the original program")]
     mc: Annotated[Figure, doc("right on the mutated program")]
     or_: Annotated[Figure, doc("the mutated program's output on the original one")] = field(
@@ -83,13 +81,15 @@ class Slice(Struct, frozen=True, kw_only=True):
 class Prediction(Struct, frozen=True, kw_only=True):
     """All figures of prediction."""
 
-    n_problems: Annotated[Count, doc("problems that were asked")]
-    n_generations: Annotated[Count, doc("times that each was asked")]
+    n_problems: Annotated[Count, doc("problems in the run")]
+    n_generations: Annotated[Count, doc("generations for each problem")]
     original: Annotated[ProgramFigures, doc("with the original program: OC and OR")]
     mutated: Annotated[ProgramFigures, doc("with the mutated program: MC and MR")]
-    correct_gap: Annotated[Gap, doc("OC less MC within problems")]
-    skipped_reversion: Annotated[Count, doc("problems in which no case can tell a reversion")]
-    slices: Annotated[list[Slice], doc("the same of problems that are alike")]
+    correct_gap: Annotated[Gap, doc("OC minus MC within problems")]
+    skipped_reversion: Annotated[
+        Count, doc("problems whose outputs do not differ, so that no reversion can be seen")
+    ]
+    slices: Annotated[list[Slice], doc("the same by group of similar problems")]
 
 
 def prediction(outcomes: Outcomes, items: Sequence[Item]) -> Prediction:
@@ -219,7 +219,7 @@ class LevelEntry(Struct, frozen=True, kw_only=True):
     """One level of reasoning."""
 
     level: Annotated[Level, doc("its name")]
-    sentence: Annotated[str, doc("how the model is asked to reason")]
+    sentence: Annotated[str, doc("reasoning level of the prompt")]
     thinking_budget_tokens: Annotated[
         Count | None,
         doc(
@@ -229,7 +229,9 @@ class LevelEntry(Struct, frozen=True, kw_only=True):
     ]
     original: Annotated[ProgramFigures, doc("with the original program: OC and OR")]
     mutated: Annotated[ProgramFigures, doc("with the mutated program: MC and MR")]
-    to_lowest: Annotated[LevelGaps | None, doc("less the lowest level; null of that itself")]
+    to_lowest: Annotated[
+        LevelGaps | None, doc("difference from the lowest level; null for the lowest")
+    ]
     mean_output_tokens: Annotated[
         Amount | None, doc("output tokens of one reply; null if not known")
     ]

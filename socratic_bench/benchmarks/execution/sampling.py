@@ -111,7 +111,7 @@ def sampling_notices(settings: Settings) -> Iterator[str]:
 def _level_notices(settings: Settings) -> Iterator[str]:
     family = family_of(settings.model)
     if level_tokens(settings, "low") is None:
-        yield "Levels of reasoning differ by their words alone: the model is not asked to think."
+        yield "Reasoning levels differ only in the prompt: the model's own reasoning is off."
     elif family and family.thinking in _SAME_AT:
         yield (
             f"The model is asked to think alike at {_SAME_AT[family.thinking]} reasoning: these "

@@ -77,7 +77,7 @@ def _regex_mistakes(pattern: str) -> Iterator[str]:
     try:
         regex.compile(pattern)
     except regex.error as error:
-        yield f"value is no regular expression: {error}."
+        yield f"value is not a regular expression: {error}."
 
 
 def _schema_mistakes(schema: object) -> Iterator[str]:
@@ -92,7 +92,7 @@ def _schema_mistakes(schema: object) -> Iterator[str]:
     try:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
-        yield f"value is no JSON Schema: {error.message[:200]}."
+        yield f"value is not a valid JSON Schema: {error.message[:200]}."
     except RecursionError:
         yield "value is nested too deep."
 
@@ -149,7 +149,7 @@ def _schema_fault(schema: dict[str, Any], reply: str) -> str | None:
     try:
         orjson.loads(text)
     except orjson.JSONDecodeError:
-        return "it is no JSON"
+        return "it is not valid JSON"
     done = subprocess.run(  # noqa: S603 -- ourselves
         [sys.executable, "-P", str(_SCHEMA_PROCESS), str(LIMIT_S)],
         input=orjson.dumps({"schema": schema, "text": text}),

@@ -120,7 +120,7 @@ class TurnPart(Part, frozen=True, kw_only=True):
 class Rate(Struct, frozen=True, kw_only=True):
     """A rate of passing with Wilson's interval, clustered by item."""
 
-    value: Annotated[Share | None, doc("the share; null of none")]
+    value: Annotated[Share | None, doc("share; null without any")]
     low: Annotated[float | None, doc("lower limit at 95 %; null for a single item")]
     high: Annotated[float | None, doc("upper limit at 95 %; null for a single item")]
     passed: Annotated[Count, doc("how many passed")]

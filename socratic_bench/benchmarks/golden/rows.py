@@ -214,7 +214,7 @@ class _RowReader:
         self._settings = settings
         self._values: dict[str, Any] = {}
         if not isinstance(row, dict):
-            self.mistakes.append("it is no object.")
+            self.mistakes.append("it is not an object.")
             return
         columns = dict(settings.columns)
         for name, kind in _TYPES.items():
@@ -327,10 +327,10 @@ def _column_problems(settings: Settings, source: Source) -> Iterator[Problem]:
     columns = {name for row in source.rows if isinstance(row, dict) for name in row}
     for field, column in settings.columns:
         if field not in _TYPES:
-            text = "{columns} names no field: {field!r}. There is {fields}."
+            text = "{columns} names no field: {field!r}. Available: {fields}."
             yield Problem.of(text, field=field, fields=", ".join(_TYPES))
         elif column.partition(".")[0] not in columns and column not in columns:
-            text = "{columns}: {dataset} has no column {column!r}. There is {there}."
+            text = "{columns}: {dataset} has no column {column!r}. Available: {there}."
             yield Problem.of(text, column=column, there=", ".join(map(str, sorted(columns)[:20])))
 
 

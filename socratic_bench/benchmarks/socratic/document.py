@@ -271,7 +271,7 @@ class ThresholdsPart(Part, frozen=True, kw_only=True):
     """Thresholds of scores."""
 
     compliance: Annotated[UpToTen, doc("score of a compliant turn")] = 0.0
-    half_life: Annotated[UpToTen, doc("score under which a turn lapses")] = 0.0
+    half_life: Annotated[UpToTen, doc("a turn below this score is a lapse")] = 0.0
     lapse_turns: Annotated[
         int,
         Meta(ge=1, description="fewest judged turns of a lasting lapse"),

@@ -177,9 +177,9 @@ def _parsed(file: Path) -> dict[str, Json]:
     try:
         document = json.loads(read_bounded(file, bound=MAX_BYTES).decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise UsageError([f"{file}: it is no UTF-8 text."]) from error
+        raise UsageError([f"{file}: it is not UTF-8 text."]) from error
     except (ValueError, RecursionError) as error:
-        raise UsageError([f"{file}: it is no JSON ({error})."]) from error
+        raise UsageError([f"{file}: it is not valid JSON ({error})."]) from error
     if not isinstance(document, dict):
         raise UsageError([f"{file}: it must be a JSON object."])
     return document

@@ -79,7 +79,7 @@ _HINTS: tuple[tuple[type[Exception], str], ...] = (
     ),
     (
         sdk.ConfigParseError,
-        "Mend the file, or name another by AWS_CONFIG_FILE or AWS_SHARED_CREDENTIALS_FILE.",
+        "Fix the file, or name another by AWS_CONFIG_FILE or AWS_SHARED_CREDENTIALS_FILE.",
     ),
     (
         UnsendableError,
@@ -175,7 +175,7 @@ class _ProgramProvider(_Provider):  # type: ignore[misc]
                 # The SDK itself would fail later, when it signs a request.
                 is_none = fields[name] is None and name == "token"
                 if not (is_none or isinstance(fields[name], str)):
-                    raise _program_failure(f"the {name} is no text")
+                    raise _program_failure(f"the {name} is not text")
             _check_expiry(fields)
         except (sdk.BotoCoreError, *_PLAIN_ERRORS) as error:
             cause: Exception = error
@@ -197,7 +197,7 @@ def _check_expiry(fields: Mapping[str, Any]) -> None:
                 dict(fields), lambda: dict(fields), ProcessProvider.METHOD
             )
         except (ValueError, TypeError, OverflowError):
-            raise _program_failure("the Expiration is no time") from None
+            raise _program_failure("the Expiration is not a time") from None
         if keys.refresh_needed(refresh_in=0):
             raise RuntimeError("the credentials that it printed have expired already")
 

@@ -89,7 +89,7 @@ ERROR_KINDS: dict[str, ErrorRow] = {
         maybe_billed=True,
     ),
     "connection": _transient(
-        "no connection came about",
+        "the connection could not be made",
         "Check the network, the proxy and the endpoint (AWS_ENDPOINT_URL_BEDROCK_RUNTIME).",
         maybe_billed=False,
         label="not reached",
@@ -105,12 +105,12 @@ ERROR_KINDS: dict[str, ErrorRow] = {
         maybe_billed=True,
     ),
     "unreadable_answer": _transient(
-        "a 200 that is no Converse response: cut, corrupt, empty, HTML; a stream without its end",
-        "What answered was no Converse response; check the endpoint and any proxy before it.",
+        "a 200 that is not a Converse response: cut, corrupt, empty, HTML; an unfinished stream",
+        "What answered was not a Converse response; check the endpoint and any proxy before it.",
         maybe_billed=True,
     ),
     "answer_too_large": _transient(
-        "an answer without an end in sight: more than 32 MB, or than a million values in its JSON",
+        "the answer is larger than 32 MB, or has more than a million JSON values",
         "No model answers so much: check the endpoint and any proxy before it.",
         maybe_billed=True,
     ),
@@ -123,7 +123,7 @@ ERROR_KINDS: dict[str, ErrorRow] = {
     ),
     "daily_quota": _permanent(
         "unavailable",
-        "the account's tokens per day are used up",
+        "the account's daily token quota is used up",
         "The account's tokens for this model are used up for the day: run again tomorrow, take "
         "another model or region, or ask for a higher quota in the AWS console.",
     ),
@@ -182,13 +182,13 @@ ERROR_KINDS: dict[str, ErrorRow] = {
     ),
     "role_denied": _permanent(
         "credentials",
-        "the role cannot be taken",
+        "the role cannot be assumed",
         "Check BEDROCK_ASSUME_ROLE_ARN, that the role trusts your identity, and that you may "
         "call sts:AssumeRole on it.",
     ),
     "no_credentials": _permanent(
         "credentials",
-        "none found, or not valid",
+        "none found, or invalid",
         "Give credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or a role; "
         "{offline} needs none.",
         *(
@@ -207,12 +207,12 @@ ERROR_KINDS: dict[str, ErrorRow] = {
     ),
     "expired_credentials": _permanent(
         "credentials",
-        "they have run out, and there are no new ones",
+        "expired, and not renewed",
         "Renew the credentials and run again; if they are new, check the clock here.",
         *("ExpiredTokenException", "ExpiredToken", "RequestExpired"),
     ),
     "expired_login": _permanent(
-        "credentials", "the SSO or console login has run out", "Log in again with: aws sso login"
+        "credentials", "the SSO or console login has expired", "Log in again with: aws sso login"
     ),
     "unusable_login": _permanent(
         "credentials",
@@ -221,14 +221,14 @@ ERROR_KINDS: dict[str, ErrorRow] = {
     ),
     "invalid_endpoint": _permanent(
         "refused_request",
-        "the endpoint or the proxy is no address",
+        "the endpoint or the proxy is not a valid address",
         "Nothing was sent: check the endpoint (AWS_ENDPOINT_URL_BEDROCK_RUNTIME) and the proxy "
-        "(HTTPS_PROXY), of which one is no address.",
+        "(HTTPS_PROXY), of which one is not a valid address.",
     ),
     "invalid_configuration": _permanent(
         "refused_request",
         "a setting of the SDK, in a variable or a file, that it refuses",
-        "Nothing was sent: mend the setting of the SDK, a variable (AWS_...) or a line of its "
+        "Nothing was sent: fix the setting of the SDK, a variable (AWS_...) or a line of its "
         "configuration file.",
     ),
     "tls": _permanent(

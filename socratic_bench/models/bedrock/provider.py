@@ -65,7 +65,7 @@ PAGE_SIZE = 1000
 _LISTING_ERRORS = (*TRANSLATED, ModelError, KeyError, TypeError, AttributeError)
 
 RENEWABLE = ("expired_credentials", "expired_login")
-RENEWED = "The credentials have run out: the SDK was asked for new ones."
+RENEWED = "The credentials have expired: the SDK was asked for new ones."
 
 
 class FailedRequestError(Exception):

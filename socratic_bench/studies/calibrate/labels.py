@@ -91,9 +91,9 @@ def read_labels(paths: Sequence[str], rubric: Rubric | None = None) -> list[Labe
         except OSError as error:
             problems.append(f"The labels {path} cannot be read: {error.strerror}.")
         except UnicodeDecodeError:
-            problems.append(f"{path}: it is no UTF-8 text.")
+            problems.append(f"{path}: it is not UTF-8 text.")
         except csv.Error as error:
-            problems.append(f"{path}: it is no CSV ({error}).")
+            problems.append(f"{path}: it is not valid CSV ({error}).")
     problems += _twice(labels)
     if not problems and not labels:
         problems.append(f"There is no label in {', '.join(paths)}.")
@@ -124,7 +124,7 @@ def _mistaken_scores(label: Label, rubric: Rubric) -> Iterator[str]:
         dimension = dimensions.get(name)
         if dimension is None:
             names = ", ".join(dimensions)
-            yield f"{name!r} is no dimension of the rubric {rubric.id}, which has {names}."
+            yield f"{name!r} is not a dimension of the rubric {rubric.id}, which has {names}."
         elif not dimension.allows(score):
             yield (
                 f"{name} is {score:g}: a score is {dimension.low:g} to {dimension.high:g} in steps "
@@ -176,7 +176,7 @@ def _cell(kind: str, name: str, cell: str) -> object:
     try:
         return orjson.loads(cell) if kind in JSON_COLUMNS else cell
     except orjson.JSONDecodeError as error:
-        raise ValueError(f"{name} is no JSON ({error}).") from error
+        raise ValueError(f"{name} is not valid JSON ({error}).") from error
 
 
 def _json_rows(text: str) -> Iterator[tuple[int, Any]]:
@@ -185,7 +185,7 @@ def _json_rows(text: str) -> Iterator[tuple[int, Any]]:
             try:
                 yield number, orjson.loads(line)
             except orjson.JSONDecodeError as error:
-                yield number, ValueError(f"it is no JSON ({error}).")
+                yield number, ValueError(f"it is not valid JSON ({error}).")
 
 
 def _label(row: object) -> Label | str:
@@ -273,7 +273,7 @@ def read_annotations(paths: Sequence[str]) -> tuple[list[Label], int]:
             problems.append(f"{path} cannot be read: {error.strerror}.")
             continue
         except ValueError as error:  # NaN and half of a character, too
-            problems.append(f"{path} is no JSON ({error}).")
+            problems.append(f"{path} is not valid JSON ({error}).")
             continue
         for label_or_problem in _labels(document, path):
             if isinstance(label_or_problem, Label):
@@ -288,7 +288,7 @@ def read_annotations(paths: Sequence[str]) -> tuple[list[Label], int]:
 
 def _labels(document: object, path: str) -> Iterator[Label | str]:
     if not isinstance(document, list):
-        yield f"{path} is no list of conversations."
+        yield f"{path} is not a list of conversations."
         return
     for number, conversation in enumerate(document):
         place = f"{path}: conversation {number}"

@@ -221,7 +221,7 @@ def parse_quantity(word: str, rubric: Rubric) -> Quantity:
         return Quantity(name=word.strip(), score=match[1], sign=sign, bound=float(match[3]))
     raise UsageError(
         [f"{word!r} is nothing that the rubric {rubric.id} says yes or no by."],
-        hint=f"There is {_choices(rubric)}, and >=.",
+        hint=f"Available: {_choices(rubric)}, and >=.",
     )
 
 

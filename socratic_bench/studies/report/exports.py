@@ -194,7 +194,9 @@ def _file_problem(path: str) -> str | None:
     if target.is_dir():
         return f"{path} is a folder: name a file in it."
     is_special = target.exists() and not target.is_file()
-    return f"{path} is no regular file, and is left as it is: name another." if is_special else None
+    return (
+        f"{path} is not a regular file, and is left as it is: name another." if is_special else None
+    )
 
 
 def _folder_problem(form: str, path: str) -> str | None:

@@ -25,11 +25,11 @@ FURTHER: Sequence[tuple[str, str, str]] = (
     ("metric_", "runs", "a metric of the run, by its path among `metrics`"),
     ("score_", "turns, verdicts", "a score by a dimension of the rubric"),
     ("event_", "turns, verdicts", "whether an event of the rubric was seen"),
-    ("heuristic_", "turns", "what is read off the reply's surface"),
-    ("own_", "turns", "what the benchmark tells of a turn; a list is JSON"),
+    ("heuristic_", "turns", "regex-based feature of the reply"),
+    ("own_", "turns", "another key of the turn; a list is JSON"),
     ("rationale_", "verdicts", "the judge's reason for a score"),
-    ("quote_", "verdicts", "words of the reply that a score rests on"),
-    ("evidence_", "verdicts", "words of the reply that an event rests on"),
+    ("quote_", "verdicts", "quotation behind a score"),
+    ("evidence_", "verdicts", "quotation behind an event"),
 )
 # What spreadsheets compute, behind what they skip, in narrow and in wide signs.
 _FORMULA = re.compile(r"[\s\x00-\x20\u200b-\u200f\u2028-\u202f\u2060\ufeff']*[=+\-@\t\r\n＝＋－＠]")  # noqa: RUF001

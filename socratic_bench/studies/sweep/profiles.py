@@ -135,7 +135,7 @@ def _read(path: str, kind: type[Profile], problems: list[Problem]) -> Iterator[P
         try:
             yield convert(orjson.loads(line), kind)
         except orjson.JSONDecodeError as error:
-            problems.append(_problem(path, f"line {number} is no JSON: {error}."))
+            problems.append(_problem(path, f"line {number} is not valid JSON: {error}."))
         except ValidationError as error:
             what, _, where = str(error).partition(" - at `$.")
             field = f", {where.rstrip('`')}" if where else ""

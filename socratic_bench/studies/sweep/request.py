@@ -310,7 +310,7 @@ def _read(path: Path | str) -> Iterator[Prompt | _Mistake]:
         try:
             text = line.decode().strip()
         except UnicodeDecodeError as error:
-            yield _Mistake(number, f"it is no UTF-8 text (byte {error.start + 1} of the line).")
+            yield _Mistake(number, f"it is not UTF-8 text (byte {error.start + 1} of the line).")
             continue
         if text:
             yield from read_line(number, text)
@@ -341,7 +341,7 @@ def _json_line(number: int, text: str) -> Iterator[Prompt | _Mistake]:
     try:
         value: Json = orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        yield _Mistake(number, f"it is no JSON ({_escaped(error.msg)}, column {error.colno}).")
+        yield _Mistake(number, f"it is not JSON ({_escaped(error.msg)}, column {error.colno}).")
         return
     if not isinstance(value, dict):
         yield _Mistake(number, 'it must be an object, such as {{"prompt": "Why is it so?"}}.')
@@ -385,7 +385,7 @@ def _repeated_prompts(prompts: list[Prompt]) -> Iterator[_Mistake]:
     seen: dict[tuple[str, str], int] = {}
     for prompt in prompts:
         if (line := seen.setdefault(("text", prompt.text), prompt.line)) != prompt.line:
-            what = f"the prompt is that of line {line}: keep one; {{repeats}} plays each again."
+            what = f"the prompt is that of line {line}: keep one; {{repeats}} repeats each."
             yield _Mistake(prompt.line, what)
         if prompt.id is None:
             continue

@@ -103,7 +103,7 @@ def _mutate_problem(problem: Problem, sandbox: Sandbox, seed: int) -> Mutated:
     originals = sandbox.execute(problem.code, problem.inputs, is_traced=True)
     values = _steady_values(originals)
     if values is None or not _are_equal(values, _parse_all(problem.outputs)):
-        return Mutated(problem=bare, reason="its stored outputs are not what it gives")
+        return Mutated(problem=bare, reason="its stored outputs are wrong")
     numbered = [*enumerate(mutants(problem.code), start=1)]
     numbered.sort(key=lambda pair: _sort_digest(seed, problem.id, pair[0]))
     numbered = sorted(numbered[:MAX_CANDIDATES], key=lambda pair: pair[0])
@@ -123,7 +123,7 @@ def _mutate_problem(problem: Problem, sandbox: Sandbox, seed: int) -> Mutated:
     for candidate in candidates:
         if _steady_values(sandbox.execute(candidate.mutant.code, problem.inputs)) is not None:
             return replace(mutated, problem=_with_mutation(bare, candidate))
-    return replace(mutated, reason="no operator makes other outputs that are literals")
+    return replace(mutated, reason="no mutation changes an output to another literal")
 
 
 def _with_mutation(problem: Problem, candidate: _Candidate) -> Problem:

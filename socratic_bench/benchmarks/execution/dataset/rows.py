@@ -113,7 +113,7 @@ class _Cells:
                 continue
             path = ".".join(filter(None, (below, name)))
             if isinstance(value, float) and not math.isfinite(value):
-                self.add_mistake(path, f"{value} is no number.")
+                self.add_mistake(path, f"{value} is not a number.")
                 continue
             try:
                 yield name, convert(value, kind)
@@ -124,7 +124,7 @@ class _Cells:
 def read_row(row: object, *, needs_literals: bool) -> ParsedRow:
     """Read one row; with `needs_literals`, outputs that are no literals are mistakes."""
     if not isinstance(row, dict):
-        return ParsedRow(None, ("the row is no object.",))
+        return ParsedRow(None, ("the row is not an object.",))
     cells = _Cells(row)
     inputs, outputs = _cases(cells)
     code = cells.text("code", "original_code")
@@ -221,4 +221,4 @@ def _check_literals(cells: _Cells, column: str, outputs: Sequence[str]) -> None:
         try:
             parse_literal(text)
         except LiteralError as error:
-            cells.add_mistake(column, f"number {index + 1} is no Python literal: {error}.")
+            cells.add_mistake(column, f"number {index + 1} is not a Python literal: {error}.")

@@ -26,8 +26,8 @@ _MESSAGES: dict[Fault, str] = {
     "no_result": "it ended the process, or closed its files, before it gave a value",
     "processes": "it left processes, which were killed",
 }
-_OTHER_SHAPE = "the stored output has lists where it gives tuples, or the reverse."
-_OTHER_VALUE = "it gives another value than the stored one."
+_OTHER_SHAPE = "the stored output has lists where the program returns tuples, or the reverse."
+_OTHER_VALUE = "its output differs from the stored one."
 _REFUSED = " (programs have no processes, sockets, signals or files)"
 
 
@@ -77,22 +77,22 @@ def _findings(
 def _faults(stored: str, cases: Sequence[Case]) -> Iterator[tuple[Fault, str]]:
     """The faults of one call, by what its runs gave, with messages."""
     if not is_literal(stored):
-        yield "stored_not_literal", "the stored output is no Python literal."
+        yield "stored_not_literal", "the stored output is not a Python literal."
     failed = next((case for case in cases if case.text is None), None)
     if failed:
         yield _failure(failed)
     values = []
     for case in (case for case in cases if case.text is not None):
         if case.holds:
-            yield "not_literal", f"what it gives is no Python literal: it holds a {case.holds}."
+            yield "not_literal", f"its output is not a Python literal: it holds a {case.holds}."
             return
         try:
             values.append(parse_literal(case.text or ""))
         except LiteralError:
-            yield "not_literal", "what it gives is no Python literal."
+            yield "not_literal", "its output is not a Python literal."
             return
     if any(compare(value, values[0]) != "equal" for value in values[1:]):
-        yield "nondeterministic", "what it gives changes between runs."
+        yield "nondeterministic", "its output differs between runs."
     elif values and is_literal(stored) and compare(parse_literal(stored), values[0]) != "equal":
         is_shape = compare(parse_literal(stored), values[0]) == "shape_mismatch"
         yield "wrong_output", _OTHER_SHAPE if is_shape else _OTHER_VALUE
