@@ -234,7 +234,9 @@ def test_mistakes_of_endpoints_are_named_before_anything_is_sent(service):
     assert "--endpoint takes NAME=URL" in refused("--endpoint", "school=ftp://x", env=env)
     assert "unencrypted" in refused(env={**env, "OPENAI_BASE_URL": "http://example.com/v1"})
     assert "no header can have" in refused(env={**env, "OPENAI_API_KEY": f"{KEY}\nX: 1"})
-    assert "not an http(s) URL" in refused(env={**env, "OPENAI_BASE_URL": "https://me:pw@example.com"})
+    assert "not an http(s) URL" in refused(
+        env={**env, "OPENAI_BASE_URL": "https://me:pw@example.com"}
+    )
     assert "AZURE_OPENAI_ENDPOINT" in refused("--judge-model", "azure/gpt", env=env)
     assert "BEDROCK_MODEL_IDS" in refused(env={**env, "BEDROCK_MODEL_IDS": '["openai/other"]'})
     assert service.sent == []
