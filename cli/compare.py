@@ -16,6 +16,7 @@ from socratic_bench.errors import EXIT_GATE, UsageError, Words
 from socratic_bench.settings import Gate
 from socratic_bench.studies.calibrate.corrections import CorrectionRequest
 from socratic_bench.studies.compare import ComparisonRequest, compare
+from socratic_bench.studies.formats.checks import checks_of_comparison
 from socratic_bench.studies.gates import FigureBound, MaxDrop
 from socratic_bench.studies.groups import conditions_text
 from socratic_bench.types import plural
@@ -29,9 +30,11 @@ from .flags import (
     add_judging,
     add_output,
     add_runs,
+    add_switches,
     read_matches,
 )
 from .output import plain, print_document, say, say_table, waiting_for
+from .pipeline import pipeline_problems, write_checks
 from .settings import bucket_region, call_by_flags, calling_flags
 from .terminal import UNKNOWN, interval, number
 
@@ -69,6 +72,7 @@ def main(words: Sequence[str]) -> int:
         flags=vars(flags),
         error=document.error,
     )
+    unwritten = write_checks(vars(flags), partial(checks_of_comparison, document)) or unwritten
     return unwritten or (EXIT_GATE if document.error else 0)
 
 
@@ -89,7 +93,8 @@ def build_parser() -> Parser:
         nargs="+",
         action="extend",
         help="exit 5 if METRIC is worse than in --baseline by more than VALUE, or null; METRIC.low "
-        "counts the worse end of the difference's 95 %% CI",
+        "counts the worse end of the difference's 95 %% CI, METRIC.high the better one: only a "
+        "significant drop fails",
     )
     parser.add_argument(
         "--fail-under",
@@ -132,6 +137,8 @@ def build_parser() -> Parser:
     parser.add_argument(
         "--allow", action="store_true", help="compare runs although judges or settings differ"
     )
+    parser.add_argument("--junit", metavar="FILE", help="write a JUnit file: a case per gate")
+    add_switches(parser, "github-summary")
     add_output(parser)
     return parser
 
@@ -139,6 +146,7 @@ def build_parser() -> Parser:
 def _read_request(flags: Namespace, prog: str) -> tuple[ComparisonRequest, list[UsageError]]:
     """What to compare, and what is wrong on the command line."""
     problems: list[Words] = [] if flags.runs else [WHICH_RUNS]
+    problems += pipeline_problems(vars(flags))
     if flags.max_drop and not flags.baseline:
         problems.append("--max-drop needs a --baseline.")
     drops = [(word, MaxDrop.parse(word)) for word in flags.max_drop or ()]

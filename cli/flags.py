@@ -167,7 +167,8 @@ def add_runs(parser: Parser) -> None:
         metavar="RUNS",
         nargs="*",
         help="stored runs: an output folder, s3://BUCKET/PREFIX, one sweep in them "
-        "(DIR/sweeps/SWEEP_ID), or a JSON document of a run or sweep",
+        "(DIR/sweeps/SWEEP_ID), or a JSON document of a run or sweep; or dialogues of other tools "
+        "(.jsonl, .txt, .eval)",
     )
 
 

@@ -30,11 +30,13 @@ from .terminal import number
 DESCRIPTION = """\
 Scores stored runs again with another judge, jury or rubric, and compares the new
 scores with the first ones. Both stay stored. This command prints a NAME for the
-new scores; compare, report, label and show use them with --judging NAME. To
-resume, repeat the command.
+new scores; compare, report, label and show use them with --judging NAME. Dialogues
+of other tools (chat lines .jsonl, text .txt, inspect logs .eval) become runs in
+--output-dir. To resume, repeat the command.
 
-example:
+examples:
   socratic-runner judge results --judge-model ID
+  socratic-runner judge dialogues.jsonl --output-dir results
 """
 EXIT_CODES = """\
 exit codes: 0 complete, 2 usage, 3 credentials or access, 4 service or storage
@@ -43,7 +45,6 @@ unavailable, 5 too few turns judged, 6 budget, 7 deadline, 128+N signal N
 # Flags of a run that asks the tested model, or is stored anew.
 EXCLUDED = {
     *("fail-under", "fail-over", "no-judge", "resume", "resume-from", "brief", "config"),
-    *("output-dir", "s3-bucket", "s3-prefix"),
 }
 FIGURES = ("first", "second", "mean_difference", "absolute_error", "alpha")
 USD = " USD"
@@ -153,9 +154,14 @@ def _say_judgings(document: JudgingsDocument) -> None:
         (name, str(change.n_turns), *(number(getattr(change, key)) for key in FIGURES))
         for name, change in document.dimensions.items()
     ]
-    say_table(HEADS, rows, HEADS[:3:-1])
+    if rows:
+        say_table(HEADS, rows, HEADS[:3:-1])
     n_missing = document.n_runs - document.n_judged_runs
     missing = f", {plural(n_missing, 'run')} incomplete" if n_missing else ""
     cost = format_cost(document.cost_usd, [juror.model for juror in document.jurors], USD)
+    if all(run.is_import for run in document.runs):
+        n_done = plural(document.n_judged_runs, "dialogue")
+        say(f"{n_done} imported and judged{missing}, {cost}")
+        return
     say(f"{plural(document.n_judged_runs, 'run')} judged again{missing}, {cost}")
     say(f"to use the new scores: --judging {plain(document.name)}")

@@ -82,6 +82,18 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = False
     pretty: Annotated[bool, Setting("output", None, "print the JSON document indented")] = False
     brief: Annotated[bool, Setting("output", None, "print a short JSON document")] = False
+    junit: Annotated[
+        str | None,
+        Setting("pipelines and traces", "FILE", "write a JUnit file: a case per run and gate"),
+    ] = None
+    github_summary: Annotated[
+        bool,
+        Setting(
+            "pipelines and traces",
+            None,
+            "add a summary and annotations to the step of GitHub Actions",
+        ),
+    ] = False
     quiet: Annotated[bool, Setting("output", None, "no progress on stderr", short="q")] = False
     debug: Annotated[bool, Setting("output", None, "print tracebacks on stderr")] = False
 

@@ -3,7 +3,7 @@
 import errno
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from msgspec import Struct
@@ -43,9 +43,13 @@ from .output import (
     read_stdin,
     waiting_for,
 )
+from .pipeline import pipeline_problems, write_checks
 from .progress import listener_for, say_estimate, say_result
 from .run_in_thread import run_in_thread, take_signals
 from .settings import call_by_flags, read
+
+if TYPE_CHECKING:
+    from socratic_bench.studies.formats.checks import Checks
 
 
 class EarlierRun(Struct, frozen=True, kw_only=True):
@@ -67,6 +71,7 @@ def perform_run(flags: Flags, problems: Sequence[Words], run_id: str | None = No
         config, misread = read(flags)
         cancel_token = take_signals()
         problems = [*problems, *misread_file]
+        problems = [*problems, *pipeline_problems(flags)]
         config, mistakes, entries = with_earlier_run(
             flags, config, [*problems, *misread], run_id, cancel_token
         )
@@ -222,6 +227,7 @@ def _print_result(result: RunResult, benchmark: Benchmark, flags: Flags) -> int:
         error=error,
         hint=_how_to_print_again(result),
     )
+    unwritten = write_checks(flags, partial(_checks_of_run, result, benchmark)) or unwritten
     return result.exit_code or unwritten
 
 
@@ -241,4 +247,17 @@ def _print_unstarted(raised: Exception, config: RunConfig, flags: Flags) -> int:
     if error.end_reason == "interrupted":  # before there was a run
         error.hint = "Nothing was run or stored: run the command again."
     print_failed_run(error, config, flags)
+    write_checks(flags, partial(_checks_of_error, config.model or "run", error))
     return error.exit_code
+
+
+def _checks_of_run(result: RunResult, benchmark: Benchmark) -> "Checks":
+    from socratic_bench.studies.formats.checks import checks_of_run
+
+    return checks_of_run(result, benchmark)
+
+
+def _checks_of_error(title: str, error: BenchError) -> "Checks":
+    from socratic_bench.studies.formats.checks import checks_of_error
+
+    return checks_of_error(title, error)

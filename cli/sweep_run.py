@@ -16,6 +16,7 @@ from socratic_bench.settings import flag_names, table
 from socratic_bench.statistics import agreement
 from socratic_bench.statistics.intervals import is_available
 from socratic_bench.studies.figures import danger
+from socratic_bench.studies.formats.checks import checks_of_error, checks_of_sweep
 from socratic_bench.studies.sweep.document import document_of, exit_code
 from socratic_bench.studies.sweep.estimate import forecast_sweep
 from socratic_bench.studies.sweep.plan_file import NO_PLAN, PlanFile, read_plan_file
@@ -38,8 +39,9 @@ from .output import (
     say_table,
     waiting_for,
 )
+from .pipeline import pipeline_problems, write_checks
 from .run_in_thread import run_in_thread, take_signals
-from .settings import Options, export_variables, sources
+from .settings import Options, bucket_region, export_variables, sources
 from .sweep_display import display_for
 from .terminal import count, duration, marked, number
 
@@ -73,6 +75,7 @@ def perform(flags: Flags, problems: Sequence[Words]) -> int:
         if error.end_reason == "interrupted":  # before there was a sweep
             error.hint = "Nothing was run or stored: run the command again."
         print_failure(error, flags)
+        write_checks(flags, partial(checks_of_error, "sweep", error))
         return error.exit_code
     return _print_result(result, flags)
 
@@ -85,7 +88,7 @@ def read_request(flags: Flags, problems: Sequence[Words]) -> SweepRequest:
     if "processes" in flags:
         problems = [*problems, NO_PROCESSES]
     plan = read_plan(flags, problems)
-    keeps = not flags.get("dry-run")
+    keeps, problems = not flags.get("dry-run"), [*problems, *pipeline_problems(flags)]
     request, misread = read_sweep(flags, sources({**plan.flags, **flags}), plan, keeps=keeps)
     check(request, [*problems, *misread], is_available)
     return request
@@ -138,6 +141,8 @@ def _print_result(result: SweepResult, flags: Flags) -> int:
         flags=flags,
         error=result.error or document.error,
     )
+    checks_of = partial(checks_of_sweep, document, result, bucket_region)
+    unwritten = write_checks(flags, checks_of) or unwritten
     return code or unwritten
 
 

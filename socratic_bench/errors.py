@@ -41,6 +41,7 @@ EXIT_GATE = 5
 ENDINGS: dict[EndReason, Ending] = {
     "max_turns": Ending("completed", 0),
     "student_closed": Ending("completed", 0),
+    "recorded": Ending("completed", 0),
     "content_filtered": Ending("completed", 0, is_cut_short=True),
     "guardrail": Ending("completed", 0, is_cut_short=True),
     "context_window": Ending("completed", 0, is_cut_short=True),

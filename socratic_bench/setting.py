@@ -14,7 +14,15 @@ from typing import Any, Literal
 from msgspec import Struct
 
 # Groups of settings in help and documents; a benchmark may have one more, of its own name.
-GROUPS = ("sweep", "dialogue", "settings of the model under test", "judging", "service", "output")
+GROUPS = (
+    "sweep",
+    "dialogue",
+    "settings of the model under test",
+    "judging",
+    "service",
+    "output",
+    "pipelines and traces",
+)
 
 
 class Switch(Struct, frozen=True):

@@ -29,6 +29,7 @@ CLOSING = "closing"
 EndReason = Literal[
     "max_turns",
     "student_closed",
+    "recorded",
     "content_filtered",
     "guardrail",
     "context_window",

@@ -154,7 +154,7 @@ class TestSamples:
     def test_a_drop_whose_limit_is_not_known_says_why_and_fails(self, scenarios, reason, tmp_path):
         ours = write_runs(tmp_path / "ours", some(OURS, 9.0, scenarios=scenarios))
         base = write_runs(tmp_path / "base", some(THEIRS, scenarios=scenarios, start=9))
-        drops = (MaxDrop(metric="overall_score", max_drop=9, is_of_limit=True),)
+        drops = (MaxDrop(metric="overall_score", max_drop=9, of="low"),)
         document = compared(ours, baseline=str(base), drops=drops)
         (gate,) = document.gates
 

@@ -177,7 +177,10 @@ class DropGate(Struct, frozen=True, kw_only=True):
 
     name: Annotated[str, doc("the contender")]
     metric: Annotated[str, doc("path of the metric")]
-    of: Annotated[Literal["mean", "low"], doc("low: the worse limit of the interval")]
+    of: Annotated[
+        Literal["mean", "low", "high"],
+        doc("low: the worse limit of the interval; high: the better one"),
+    ]
     max_drop: Annotated[float, Meta(ge=0, description="the largest drop that passes")]
     drop: Annotated[float | None, doc("how much worse it is; below 0: better; null: unknown")]
     reason: Annotated[str | None, doc("why it is unknown; null: it is known")] = None
@@ -268,6 +271,9 @@ class RejudgedRun(Struct, frozen=True, kw_only=True):
 
     run_id: RunId
     source: Annotated[str, doc("the document of the run")]
+    is_import: Annotated[
+        bool, doc("whether it is a dialogue from a file, now stored as a run with these verdicts")
+    ] = False
     judging: Annotated[str | None, doc("folder of the verdicts; null: not started")]
     status: Annotated[
         Literal["completed", "partial", "failed", "left"],

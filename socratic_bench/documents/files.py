@@ -86,10 +86,10 @@ class TurnFile(Printable, frozen=True, kw_only=True):
     ai_response: Annotated[str, doc("the whole reply of the model under test")]
     tokens: Annotated[FewTokens, doc("input and output tokens of the reply")]
     latency_ms: Annotated[
-        Amount | None, doc("milliseconds of the attempt that answered; null for a replayed turn")
+        Amount | None, doc("milliseconds of the attempt that answered; null for a recorded reply")
     ]
     timestamp: Annotated[
-        Timestamp | None, doc("when the reply was complete; null for a replayed turn")
+        Timestamp | None, doc("when the reply was complete; null for a recorded one")
     ]
     kind: Literal["turn"] = "turn"
     schema_version: Version = SCHEMA_VERSION
@@ -106,7 +106,7 @@ class TurnFile(Printable, frozen=True, kw_only=True):
         str | None, doc("the model's reasoning before the reply, if it shows it")
     ] = None
     usage: Annotated[Tokens, doc("tokens of the reply")]
-    latency: Annotated[CallLatency | None, doc("times of the reply; null for a replayed turn")]
+    latency: Annotated[CallLatency | None, doc("times of the reply; null for a recorded one")]
     attempts: Attempts
     request_id: RequestId
     heuristics: Heuristics
@@ -125,6 +125,7 @@ class TurnFile(Printable, frozen=True, kw_only=True):
     @classmethod
     def of(cls, turn: Turn, *, run_id: str, sample: Sample, parts: Parts) -> TurnFile:
         reply, usage = turn.reply, turn.reply.usage
+        is_recorded = not reply.finished_at.timestamp()
         return cls(
             run_id=run_id,
             turn=turn.index,
@@ -134,8 +135,8 @@ class TurnFile(Printable, frozen=True, kw_only=True):
                 input=usage.input_tokens if usage else None,
                 output=usage.output_tokens if usage else None,
             ),
-            latency_ms=None if turn.replayed else round(reply.latency_ms, TIME_PLACES),
-            timestamp=None if turn.replayed else utc(reply.finished_at),
+            latency_ms=None if is_recorded else round(reply.latency_ms, TIME_PLACES),
+            timestamp=None if is_recorded else utc(reply.finished_at),
             sample=parts.sample.of(sample),
             outcome=turn.answered,
             streamed=reply.streamed,
@@ -155,7 +156,7 @@ class TurnFile(Printable, frozen=True, kw_only=True):
             benchmark_keys=parts.turn_file.of(turn),
             injection_suspected=turn.injection_suspected,
             replayed=turn.replayed,
-            **{**call_fields(reply), **({"latency": None} if turn.replayed else {})},
+            **{**call_fields(reply), **({"latency": None} if is_recorded else {})},
         )
 
 

@@ -13,6 +13,7 @@ from socratic_bench.ports.provider import ProviderModule
 PROVIDERS = {
     "bedrock": "socratic_bench.models.bedrock.module",
     "openai": "socratic_bench.models.openai_chat",
+    "imported": "socratic_bench.models.imported",
 }
 
 NO_EXTRA = (

@@ -205,11 +205,14 @@ class Episode(Struct, metaclass=_AbstractStruct, frozen=True, kw_only=True):
 
 
 class Recorded(Struct, frozen=True, kw_only=True):
-    """A stored episode: the settings that prepare it again, its turns, and how it ended."""
+    """A stored episode: the settings that prepare it again, its turns, and how it ended. `opening`
+    has fields of its `Sample` that do not follow from the settings.
+    """
 
     settings: Mapping[str, object]
     turns: tuple[Turn, ...]
     ended: EpisodeResult
+    opening: Mapping[str, Any] = field(default_factory=dict)
 
 
 class FileReport(Struct, frozen=True):

@@ -26,6 +26,7 @@ from socratic_bench.ports.parts import BenchmarkSpec
 from socratic_bench.redaction import look_again
 from socratic_bench.runs.gates import gate_problem, unknown_metric
 from socratic_bench.settings import (
+    IMPORTED,
     MAX_STORED_BYTES,
     MAX_TURNS,
     OFFLINE_REGION,
@@ -119,8 +120,9 @@ class Plan(Struct, frozen=True):
 
     @property
     def judges_at_once(self) -> int:
-        """How many verdicts are asked for at once: items need as many as there are answers."""
-        has_many = self.is_rejudged or self.episode.opening.n_items is not None
+        """How many verdicts are asked for at once: items and records come all at once."""
+        is_recorded = self.is_rejudged or provider_of(self.config.model) == IMPORTED
+        has_many = is_recorded or self.episode.opening.n_items is not None
         return max(JUDGES_AT_ONCE, self.config.max_concurrency) if has_many else JUDGES_AT_ONCE
 
     @property

@@ -18,6 +18,7 @@ from socratic_bench.settings.core import MOST_TURNS as MOST_TURNS
 from socratic_bench.settings.core import CoreConfig as CoreConfig
 from socratic_bench.settings.core import Gate as Gate
 from socratic_bench.settings.endpoints import BEDROCK as BEDROCK
+from socratic_bench.settings.endpoints import IMPORTED as IMPORTED
 from socratic_bench.settings.endpoints import models_of as models_of
 from socratic_bench.settings.endpoints import provider_of as provider_of
 from socratic_bench.settings.files import MAX_STORED_BYTES as MAX_STORED_BYTES

@@ -16,6 +16,7 @@ from socratic_bench.settings.table import MODEL_ID, names_where
 
 BEDROCK = "bedrock"
 CHAT = "openai"  # the provider of all endpoints that speak this protocol
+IMPORTED = "imported"  # the provider of tutors whose dialogues come from files
 _NAME = r"[a-z0-9][a-z0-9_-]{0,39}"
 _VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
@@ -36,7 +37,7 @@ class Endpoint(Struct, frozen=True):
         """The endpoint that `NAME=URL` or `NAME=URL,VARIABLE` names; `None` for other forms."""
         name, separator, rest = word.partition("=")
         base_url, _, variable = rest.partition(",")
-        is_named = re.fullmatch(_NAME, name) and name not in (BEDROCK, *PRESETS)
+        is_named = re.fullmatch(_NAME, name) and name not in (BEDROCK, IMPORTED, *PRESETS)
         is_variable = not variable or re.fullmatch(_VARIABLE, variable)
         if not (separator and is_named and is_variable and _is_base_url(base_url)):
             return None
@@ -74,7 +75,8 @@ def split_id(model_id: str) -> tuple[str, str]:
 
 def provider_of(model_id: str) -> str:
     """The name of the provider that answers for the model."""
-    return BEDROCK if split_id(model_id)[0] == BEDROCK else CHAT
+    name = split_id(model_id)[0]
+    return name if name in (BEDROCK, IMPORTED) else CHAT
 
 
 def models_of(config: Any) -> tuple[str, ...]:  # noqa: ANN401 -- any kind of configuration
@@ -111,7 +113,7 @@ def endpoint_problems(
     places: dict[str, str] = {}
     for model_id in model_ids:
         name, own_id = split_id(model_id)
-        if name == BEDROCK:
+        if name in (BEDROCK, IMPORTED):
             continue
         if not own_id:
             yield Problem.of("{id!r} has no model behind its endpoint.", id=model_id)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from socratic_bench.documents.comparison import (
     ComparedPair,
@@ -14,6 +15,7 @@ from socratic_bench.documents.comparison import (
     DropGate,
     FailedContender,
     FigureDifference,
+    SurvivalDifference,
 )
 from socratic_bench.documents.sweep import FigureGate, Mean, Survival
 from socratic_bench.errors import Problem
@@ -213,11 +215,13 @@ def missed_gates(gates: Iterable[FigureGate]) -> list[str]:
 
 
 class MaxDrop(Struct, frozen=True, kw_only=True):
-    """METRIC=VALUE, or METRIC.low=VALUE for the worse limit of the difference's interval."""
+    """METRIC=VALUE; METRIC.low=VALUE for the worse limit of the difference's interval, METRIC.high
+    for the better one, which is over VALUE only if the drop is significant.
+    """
 
     metric: str
     max_drop: float
-    is_of_limit: bool
+    of: Literal["mean", "low", "high"] = "mean"
 
     @classmethod
     def parse(cls, word: str) -> "MaxDrop | None":
@@ -225,11 +229,14 @@ class MaxDrop(Struct, frozen=True, kw_only=True):
         gate = Gate.parse(word)
         if gate is None or gate.bound < 0:
             return None
-        return cls(
-            metric=gate.metric.removesuffix(LOW),
-            max_drop=gate.bound,
-            is_of_limit=gate.metric.endswith(LOW),
-        )
+        metric, _, limit = gate.metric.rpartition(".")
+        if limit in ("low", "high"):
+            return cls(metric=metric, max_drop=gate.bound, of=limit)  # type: ignore[arg-type]
+        return cls(metric=gate.metric, max_drop=gate.bound)
+
+    @property
+    def is_of_limit(self) -> bool:
+        return self.of != "mean"
 
     def problem(self, metric: MetricInfo) -> str | None:
         """Why no drop can be that large; `None` if one can."""
@@ -252,7 +259,7 @@ def drop_gates(
         return DropGate(
             name=name,
             metric=bound.metric,
-            of="low" if bound.is_of_limit else "mean",
+            of=bound.of,
             max_drop=bound.max_drop,
             drop=drop,
             reason=reason,
@@ -265,10 +272,18 @@ def drop_gates(
             # The plain difference of times ignores censoring.
             figure = times.restricted_mean if times else difference
             drop = _drop(bound, figure, higher_is_better=higher_is_better[bound.metric])
+            if drop is None and bound.of == "high" and _is_uniform(times or difference):
+                mean = replace(bound, of="mean")  # that of each sample: there is nothing to cover
+                drop = _drop(mean, figure, higher_is_better=higher_is_better[bound.metric])
             yield gate(bound, pair.first, drop, _drop_reason(difference) if drop is None else None)
     for contender in failed:
         for bound in drops:
             yield gate(bound, contender.model, None, "no complete run has it")
+
+
+def _is_uniform(difference: Difference | SurvivalDifference) -> bool:
+    """Whether several samples differ all alike, so that there is no interval."""
+    return difference.n_clusters > 1 and difference.no_interval_because == "no_spread"
 
 
 def _drop_reason(difference: Difference) -> str:
@@ -285,10 +300,10 @@ def _drop_reason(difference: Difference) -> str:
 def _drop(
     bound: MaxDrop, figure: Difference | FigureDifference, *, higher_is_better: bool
 ) -> float | None:
-    """How much worse the first is; of an interval, its worse limit."""
-    limit = figure.low if higher_is_better else figure.high
+    """How much worse the first is; of an interval, its worse or its better limit."""
+    worse, better = (figure.low, figure.high) if higher_is_better else (figure.high, figure.low)
     mean = figure.mean if isinstance(figure, Difference) else figure.value
-    value = limit if bound.is_of_limit else mean
+    value = {"mean": mean, "low": worse, "high": better}[bound.of]
     if value is None:
         return None
     # Without a difference the drop is 0, and not minus 0.
@@ -298,7 +313,8 @@ def _drop(
 def missed_drops(gates: Iterable[DropGate]) -> Iterator[str]:
     """A sentence for each gate that was missed."""
     for gate in (gate for gate in gates if not gate.passed):
-        figure = f"{gate.metric}{LOW if gate.of == 'low' else ''} of {gate.name}"
+        limit = "" if gate.of == "mean" else f".{gate.of}"
+        figure = f"{gate.metric}{limit} of {gate.name}"
         if gate.drop is None:
             yield (
                 f"The drop of {figure} is null ({gate.reason}), so it does not keep to "

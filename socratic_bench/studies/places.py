@@ -30,6 +30,8 @@ from socratic_bench.settings import MAX_STORED_BYTES, S3, read_bounded
 from socratic_bench.storage.folder import FolderStore
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.stores import ListedStore, Region, store_at
+from socratic_bench.studies.formats.dialogues import Dialogue, is_dialogues, read_dialogues
+from socratic_bench.studies.formats.imported import unjudged_document
 from socratic_bench.studies.rows import COMPLETE_IT, Document, SweepCell, read_document
 from socratic_bench.types import Json
 
@@ -185,14 +187,18 @@ def read_all(keys: Sequence[str], get: Callable[[str], bytes | None]) -> Iterato
 
 
 ALL_RUNS = "run-"
-WHAT_HOLDS_RUNS = "RUNS are output folders, s3:// prefixes, or documents of runs or sweeps."
+WHAT_HOLDS_RUNS = (
+    "RUNS are output folders, s3:// prefixes, documents of runs or sweeps, or dialogues (.jsonl, "
+    ".txt, .eval)."
+)
 
 
 class FoundRun(Struct, frozen=True, kw_only=True):
     """The stored document of a run, where it is, and its place in its sweep, if it is of one.
 
     `store` is where it was found; `None` for a document that was named by itself. `expected` are
-    values of the document that its name and the index tell.
+    values of the document that its name and the index tell. A `dialogue` is from another tool's
+    file.
     """
 
     name: str
@@ -200,10 +206,12 @@ class FoundRun(Struct, frozen=True, kw_only=True):
     cell: SweepCell | None = None
     store: ListedStore | None = None
     expected: Mapping[str, Json] = {}
+    dialogue: Dialogue | None = None
 
     def document(self) -> Document:
-        """See `read_document`."""
-        return read_document(self.body, self.name, **self.expected)
+        """See `read_document`; of a dialogue from a file, that of a run which nobody has judged."""
+        body = unjudged_document(self.dialogue) if self.dialogue else self.body
+        return read_document(body, self.name, **self.expected)
 
 
 class Place(Struct, frozen=True):
@@ -225,6 +233,9 @@ def find_runs(argument: str, region: Region) -> FoundRuns:
     are none, `ArtifactError` if a store cannot be read.
     """
     is_file = not argument.startswith(S3) and Path(argument).is_file()
+    if is_file and is_dialogues(Path(argument)):
+        dialogues = read_dialogues(argument)
+        return FoundRuns([FoundRun(name=d.place, body=b"", dialogue=d) for d in dialogues], [])
     place = _open_file(argument) if is_file else place_of(argument)
     if isinstance(place, FoundRun):
         return FoundRuns([place], [])

@@ -35,11 +35,7 @@ from socratic_bench.models.budget import SpendingLimit
 from socratic_bench.models.cancel import CancelToken
 from socratic_bench.ports.benchmark import (
     Benchmark,
-    Episode,
-    EpisodeContext,
-    EpisodeResult,
     Length,
-    Recorded,
 )
 from socratic_bench.runs import Plan, perform, prepare
 from socratic_bench.runs.context import Listener
@@ -48,10 +44,12 @@ from socratic_bench.runs.gates import metric_at
 from socratic_bench.runs.prepare import read_prices
 from socratic_bench.runs.resume import earlier_config
 from socratic_bench.runs.services import Services
-from socratic_bench.settings import CoreConfig, continued
+from socratic_bench.settings import S3, continued
 from socratic_bench.statistics import agreement
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.stores import ListedBucket, ListedStore, Region
+from socratic_bench.studies.formats.dialogues import Dialogue
+from socratic_bench.studies.formats.imported import RecordedBenchmark, import_plan
 from socratic_bench.studies.places import FoundRun, find_runs, store_of
 from socratic_bench.studies.rows import benchmark_of, validate_run
 from socratic_bench.studies.sweep.resume import journal_entries
@@ -63,49 +61,20 @@ _LONGEST = 60
 
 
 class Rejudging(Struct, frozen=True, kw_only=True):
-    """One run to be judged again: its document, its place, and the plan."""
+    """One run to be judged again: its document, its place, and the plan. An import has no document
+    yet: its first verdicts are stored as those of a run.
+    """
 
     source: str
     document: Mapping[str, Any]
     plan: Plan
     name: str
     folder: str
+    is_import: bool = False
 
     @property
     def run_id(self) -> str:
         return str(self.plan.run_id)
-
-
-class RecordedEpisode:
-    """The episode `inner` that publishes the `recorded` turns. All else is the inner one's."""
-
-    def __init__(self, inner: Episode, recorded: Recorded) -> None:
-        self._inner = inner
-        self._recorded = recorded
-        self.opening = replace(inner.opening, notices=())
-
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 -- as the inner one has it
-        return getattr(self._inner, name)
-
-    def play(self, context: EpisodeContext) -> EpisodeResult:
-        for turn in self._recorded.turns:
-            context.publish(turn)
-        return self._recorded.ended
-
-
-class RecordedBenchmark:
-    """The benchmark `inner` for one stored run, whose turns are published as they are."""
-
-    def __init__(self, inner: Benchmark, document: Mapping[str, Any]) -> None:
-        self._inner = inner
-        self._recorded = inner.recorded(document)
-
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 -- as the inner one has it
-        return getattr(self._inner, name)
-
-    def prepare(self, config: CoreConfig) -> RecordedEpisode:
-        inner = self._inner.prepare(replace(config, **self._recorded.settings))
-        return RecordedEpisode(inner, self._recorded)
 
 
 def prepare_judgings(
@@ -151,6 +120,8 @@ def _unpriced(config: RunConfig) -> Iterator[Words]:
 def _prepared(
     source: FoundRun, requested: RunConfig, flagged: Collection[str], region: Region
 ) -> Rejudging:
+    if source.dialogue:
+        return _prepared_import(source.dialogue, requested)
     document = source.document()
     inner = benchmark_of(document, source.name)
     validate_run(document, inner, source.name)
@@ -165,7 +136,7 @@ def _prepared(
         raise UsageError([f"{source.name}: its journal is missing, which has its settings."])
     stored = replace(earlier_config(entries), seed=read_header(entries[0]).seed)
     config = _config(stored, requested, flagged)
-    benchmark = cast("Benchmark", RecordedBenchmark(inner, document))
+    benchmark = cast("Benchmark", RecordedBenchmark(inner, inner.recorded(document)))
     plan = prepare(replace(config, s3_bucket=None, output_dir=None), benchmark=benchmark)
     if plan.rubric is None:
         raise UsageError([f"{source.name}: {inner.name} has no judge."])
@@ -178,6 +149,23 @@ def _prepared(
         plan=replace(plan, config=config, run_id=run_id, is_rejudged=True),
         name=name,
         folder=store.location(folder),
+    )
+
+
+def _prepared_import(dialogue: Dialogue, requested: RunConfig) -> Rejudging:
+    if not (requested.output_dir or requested.s3_bucket):
+        text = "{place}: give {output_dir} or {s3_bucket}, where the imported dialogue is stored."
+        raise UsageError([Problem.of(text, place=dialogue.place)])
+    plan = import_plan(dialogue, replace(requested, max_cost_usd=None))
+    keys, bucket = RunKeys(dialogue.run_id), f"{S3}{requested.s3_bucket}"
+    root = requested.output_dir or "/".join(filter(None, (bucket, requested.s3_prefix)))
+    return Rejudging(
+        source=dialogue.place,
+        document={"turns": ()},
+        plan=plan,
+        name=name_of(settings_of(plan)),
+        folder=f"{root.rstrip('/')}/{keys.raw}",
+        is_import=True,
     )
 
 
@@ -387,13 +375,19 @@ def _with_sum(scores: Mapping[str, float]) -> dict[str, float]:
 def _run(run: Rejudging, result: RunResult | None) -> RejudgedRun:
     if result is None:
         return RejudgedRun(
-            run_id=run.run_id, source=run.source, judging=None, status="left", end_reason=None
+            run_id=run.run_id,
+            source=run.source,
+            judging=None,
+            status="left",
+            end_reason=None,
+            is_import=run.is_import,
         )
     names = [metric.name for metric in run.plan.benchmark.metrics]
     old = run.document.get("metrics") or {}
     return RejudgedRun(
         run_id=run.run_id,
         source=run.source,
+        is_import=run.is_import,
         judging=run.folder,
         status=result.status,
         end_reason=result.end_reason,

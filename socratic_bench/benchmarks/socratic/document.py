@@ -34,7 +34,7 @@ from socratic_bench.documents.document import Count, Sha256, Share
 from socratic_bench.documents.run import RunResult
 from socratic_bench.documents.usage import CallEntry
 from socratic_bench.ports.parts import Part, Parts
-from socratic_bench.settings import CoreConfig, part_of
+from socratic_bench.settings import IMPORTED, CoreConfig, part_of, provider_of
 from socratic_bench.statistics.survival import Time
 from socratic_bench.turns import ClosingResult, Turn, Unscored
 from socratic_bench.types import doc
@@ -182,7 +182,8 @@ class StudentEntry(Struct, frozen=True, kw_only=True):
     """Who played the student, and how."""
 
     mode: Annotated[
-        Literal["scripted", "model"], doc("scripted: fixed lines; model: a model plays it")
+        Literal["scripted", "model", "imported"],
+        doc("scripted: fixed lines; model: a model plays it; imported: a dialogue from a file"),
     ]
     model: Annotated[str | None, doc("the model that plays the student")]
     pressure: Annotated[Pressure, doc("how often the student pressed for answers")]
@@ -206,17 +207,17 @@ class StudentEntry(Struct, frozen=True, kw_only=True):
     edition: Annotated[str | None, doc("edition of students and scenarios")] = None
     filler_turns: Annotated[
         Count | None,
-        doc(
-            "turns in which a scripted student had no line left, or repeated one; null for a model"
-        ),
+        doc("turns in which a scripted student had no line left, or repeated one; null for others"),
     ] = None
 
     @classmethod
     def of(cls, result: RunResult) -> Self:
         settings, hashes = part_of(result.config, Settings), result.opening.hashes
+        is_imported = provider_of(result.config.model) == IMPORTED
+        is_scripted = not (settings.student_model or is_imported)
         return cls(
-            edition=EDITION,
-            mode="model" if settings.student_model else "scripted",
+            edition=None if is_imported else EDITION,
+            mode="imported" if is_imported else "scripted" if is_scripted else "model",
             model=settings.student_model,
             pressure=settings.pressure,
             prompt_sha256=hashes.get("student_prompt_sha256"),
@@ -225,9 +226,9 @@ class StudentEntry(Struct, frozen=True, kw_only=True):
             closing_flags=_flag_list(_closing_flags(result)),
             fidelity=Fidelity.of(result),
             fidelity_unjudged_reason=_fidelity_unjudged_reason(result),
-            filler_turns=None
-            if settings.student_model
-            else sum(bool(turn.notes.get("student_filler")) for turn in result.turns),
+            filler_turns=sum(bool(turn.notes.get("student_filler")) for turn in result.turns)
+            if is_scripted
+            else None,
         )
 
 
@@ -346,6 +347,8 @@ def _closing_flags(result: RunResult) -> tuple[str, ...] | None:
 
 def _fidelity_unjudged_reason(result: RunResult) -> str | None:
     """Why fidelity is unknown, in one word; `None` if it is known."""
+    if provider_of(result.config.model) == IMPORTED:
+        return "imported"
     if part_of(result.config, Settings).student_model is None:
         return "scripted"
     if not result.is_judged:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Protocol, Self
 from msgspec import Struct
 from msgspec.structs import replace
 
+from socratic_bench.benchmarks.socratic.scenarios.loading import builtin_ids
 from socratic_bench.benchmarks.socratic.scenarios.scenario import CUSTOM
 from socratic_bench.benchmarks.socratic.settings import Settings
 from socratic_bench.benchmarks.socratic.transcript import RecordedTurn
@@ -25,6 +26,7 @@ EDITION = "socratic-student-3"
 Policy = Literal[
     "opening",
     "replayed",
+    "imported",
     "scripted",
     "answered_open",
     "answered_closed",
@@ -172,13 +174,21 @@ def replayed_turn(index: int, turn: RecordedTurn) -> SocraticTurn:
     return replace(turn_of(index, spoken, recorded_reply(turn.tutor, "replayed")), replayed=True)
 
 
+def imported_turn(index: int, turn: RecordedTurn) -> SocraticTurn:
+    """A turn of a dialogue from a file. What a tutor says before the student is not judged."""
+    if not turn.student:
+        return replayed_turn(index, turn)
+    spoken = StudentReply(text=turn.student, policy="imported")
+    return turn_of(index, spoken, recorded_reply(turn.tutor, "imported"))
+
+
 def read_recorded(document: Mapping[str, Any]) -> Recorded:
     """The dialogue of a run's document. Raises `UsageError` if it is none of this benchmark."""
     try:
         scenario, student = document["scenario"], document["student"]
         return Recorded(
             settings={
-                "scenario": None if scenario == CUSTOM else scenario,
+                "scenario": scenario if scenario in builtin_ids() and scenario != CUSTOM else None,
                 "prompt": document["prompt"],
                 # The words are known: nobody is asked for them.
                 "transcript": None,
@@ -187,6 +197,7 @@ def read_recorded(document: Mapping[str, Any]) -> Recorded:
             },
             turns=tuple(_recorded_turn(entry) for entry in document["turns"]),
             ended=EpisodeResult(end_reason=document["end_reason"], closing=student.get("closing")),
+            opening={"id": scenario},
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise UsageError([f"The document lacks what was said: {error}."]) from error

@@ -1,0 +1,1 @@
+"""Formats of other tools: dialogues that are read, and results that are written."""
