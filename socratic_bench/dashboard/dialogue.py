@@ -20,6 +20,7 @@ class ShownTurn(Struct, frozen=True, kw_only=True):
     """A turn with its verdict; `is_lapse` is `None` while there is none."""
 
     turn: int
+    speakers: tuple[str, str]
     prompt: str
     reply: str
     pressure: str | None = None
@@ -33,12 +34,10 @@ class ShownTurn(Struct, frozen=True, kw_only=True):
 
 
 class Dialogue(Struct, frozen=True, kw_only=True):
-    """The turns of a run, in order, and what its speakers are called."""
+    """The turns of a run, in order."""
 
     run_id: str
     turns: Sequence[ShownTurn]
-    asking: str = "Student"
-    tested: str = "Tutor"
 
 
 def read_dialogue(store: ListedStore, run_id: str) -> Dialogue:
@@ -66,6 +65,7 @@ def _turn(
     score = verdict.get(SCORE)
     return ShownTurn(
         turn=file.get("turn", 0),
+        speakers=("Student", "Tutor") if "student_prompt" in file else ("Prompt", "Reply"),
         prompt=str(file.get("student_prompt") or file.get("prompt") or ""),
         reply=str(file.get("ai_response") or ""),
         pressure=file.get("pressure"),

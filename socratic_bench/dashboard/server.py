@@ -16,8 +16,12 @@ from nicegui import app as pages
 from nicegui import core, ui
 
 from socratic_bench.dashboard import (
+    page_failed,
+    page_label,
     page_new,
     page_queue,
+    page_reports,
+    page_results,
     page_sweeps,
     page_watch,
 )
@@ -96,8 +100,12 @@ def _app(workspace: Workspace) -> FastAPI:
         path.write_bytes(body)
         return PlainTextResponse(str(path))
 
-    for module in (page_sweeps, page_new, page_queue, page_watch):
-        module.register(workspace)
+    for register in (
+        *(page_sweeps.register, page_new.register, page_queue.register, page_watch.register),
+        *(page_results.register, page_reports.register, page_failed.register),
+        page_label.register,
+    ):
+        register(workspace)
     pages.add_static_files(ASSETS, FOLDER, max_cache_age=0)
     ui.run_with(
         app,

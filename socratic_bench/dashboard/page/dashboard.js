@@ -12,6 +12,7 @@ function patchParts(parts) {
     part.innerHTML = html;
     for (const name of opened) document.getElementById(name)?.setAttribute("open", "");
     if (focused) document.getElementById(focused)?.focus();
+    part.querySelector("[autofocus]")?.focus();
     if (atEnd && part.classList.contains("log")) part.scrollTop = part.scrollHeight;
   }
 }
@@ -77,7 +78,7 @@ document.addEventListener("keydown", (event) => {
   if (isTyping && event.key === "Enter" && event.target.dataset.answer !== undefined) {
     event.preventDefault();
     send("answer", event.target.value);
-  } else if (!isTyping && !event.target.matches("button, a, summary") && event.key.length === 1) {
+  } else if (!isTyping && event.key.length === 1 && event.key !== " ") {
     send("key", event.key);
   }
 });
