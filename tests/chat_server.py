@@ -26,6 +26,7 @@ class ChatServer(ThreadingHTTPServer):
         sent: the fields of each request. `keys` are the headers of authorization.
         hangs_at: the request of that number, from 1, gets no answer; then `hangs` is set.
         redirects_to: an address that each request is sent on to.
+        only_comments: streams have comments alone, by which services keep connections open.
     """
 
     daemon_threads = True
@@ -41,6 +42,7 @@ class ChatServer(ThreadingHTTPServer):
         self.hangs_at: int | None = None
         self.hangs = threading.Event()
         self.redirects_to = ""
+        self.only_comments = False
 
     @property
     def url(self) -> str:
@@ -86,7 +88,9 @@ class _Handler(BaseHTTPRequestHandler):
             body = json.dumps({"error": said}).encode()
             self._send(status or 200, body, is_cut=status == CUT)
         elif fields.get("stream"):
-            self._send(200, b"".join(self._events(fields)), kind="text/event-stream")
+            comments = b": keep-alive\n\n" * 3 if server.only_comments else b""
+            body = comments or b"".join(self._events(fields))
+            self._send(200, body, kind="text/event-stream")
         else:
             self._send(200, json.dumps(self._completion(fields)).encode())
 

@@ -12,11 +12,11 @@ from socratic_bench.benchmarks.golden.checks import Check, apply
 from socratic_bench.benchmarks.golden.optimising import Optimiser
 from socratic_bench.benchmarks.golden.rows import read_images, read_rows
 from socratic_bench.benchmarks.golden.settings import Settings
-from socratic_bench.emulator import Emulator
+from socratic_bench.emulator import Emulator, parse_fault
 from socratic_bench.emulator import Settings as EmulatorSettings
 from socratic_bench.errors import ModelError, UsageError
 from socratic_bench.studies.sweep.profiles import read_profiles
-from tests.command import account, begin, run
+from tests.command import ROOT, account, begin, run
 from tests.fakes import wait_until
 from tests.golden_runs import (
     DATA,
@@ -79,59 +79,7 @@ def test_each_score_and_criterion_has_its_quotation():
 
 # --- what a data set may look like ---
 
-SCENARIO = {
-    "text_prompt": "Summarize the principles of edge computing in one sentence.",
-    "expected_output_tokens": 250,
-    "task": {"task_type": "Summarization", "task_criteria": "Do not dilute the main message"},
-    "golden_answer": "Edge computing brings computation closer to where it is needed.",
-    "user_defined_metrics": "brand voice, professional tone",
-}
-
-
-def test_a_scenario_of_360_eval_is_read_as_its_page_prints_it(tmp_path):
-    path = tmp_path / "scenarios.jsonl"
-    path.write_text(json.dumps(SCENARIO, indent=2) + "\n\n" + json.dumps(SCENARIO, indent=1))
-    document = played("--dataset", str(path), kind="wrong")
-    first, second = document["turns"]
-
-    assert (first["item_id"], second["item_id"]) == ("1", "2")
-    assert first["task_type"] == "Summarization"
-    assert {"brand_voice", "professional_tone"} < {*first["scores"]}
-
-
-SEED_EXAMPLES = """\
-{"text_prompt": "What is the capital of France?", "expected_output_tokens": 50, "task": \
-{"task_type": "Question-Answering", "task_criteria": "Provide accurate factual information"}, \
-"golden_answer": "Paris is the capital of France."}
-{
-  "text_prompt": "Describe what you see in this image in detail.",
-  "expected_output_tokens": 250,
-  "task": {
-    "task_type": "Image Description",
-    "task_criteria": "Provide a detailed and accurate description of the image content, including \
-objects, actions, and context"
-  },
-  "golden_answer": "A detailed description of the expected image content.",
-  "url_image": "http://127.0.0.1:PORT/image.jpg"
-}
-
-{
-  "text_prompt": "Write a professional email response to a customer complaint.",
-  "expected_output_tokens": 300,
-  "task": {
-    "task_type": "Creative Writing",
-    "task_criteria": "Write a professional, empathetic email"
-  },
-  "golden_answer": "Dear [Customer Name],\\n\\nI sincerely apologize for the delay.",
-  "user_defined_metrics": "professional tone, empathetic language, solution-oriented"
-}
-"""
-PROFILE_EXAMPLES = """\
-{"model_id": "bedrock/us.amazon.nova-pro-v1:0", "region": "us-west-2", "input_token_cost": 0.0008, \
-"output_token_cost": 0.0032, "target_rpm": 60}
-{"model_id": "openai/gpt-4o", "input_token_cost": 0.00250, "output_token_cost": 0.01}
-{"model_id": "gemini/gemini-2.0-flash-exp", "input_token_cost": 0.0, "output_token_cost": 0.0}
-"""
+EXAMPLES = ROOT / "tests" / "data" / "eval360"  # the files that 360-Eval's page prints
 
 
 class Picture(BaseHTTPRequestHandler):
@@ -146,33 +94,55 @@ class Picture(BaseHTTPRequestHandler):
         pass
 
 
-def test_the_examples_of_360_eval_s_page_run_as_they_are(tmp_path):
-    path = tmp_path / "scenarios.jsonl"
+def test_scenarios_of_360_eval_s_page_run_as_they_are(tmp_path):
+    path = tmp_path / "units.json"
     with ThreadingHTTPServer(("127.0.0.1", 0), Picture) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        path.write_text(SEED_EXAMPLES.replace("PORT", str(server.server_port)))
+        host = f"http://127.0.0.1:{server.server_port}"
+        text = (EXAMPLES / "units.json").read_text()
+        path.write_text(text.replace("https://example.com", host))
         words = ("--dataset", str(path), "--image-host", "127.0.0.1")
         document = played(*words, kind="wrong")
         server.shutdown()
     tasks = [task["task_type"] for task in document["tasks"]]
+    first = played("--dataset", str(EXAMPLES / "my_first_benchmark.jsonl"), kind="wrong")
 
-    assert tasks == ["Question-Answering", "Image Description", "Creative Writing"]
+    assert tasks == ["Summarization", "Image Description", "Creative Writing"]
     assert document["items"]["answered"] == 3
-    assert "solution_oriented" in document["turns"][2]["scores"]
+    assert [turn["item_id"] for turn in document["turns"]] == ["1", "2", "3"]
+    own = {"professional_tone", "empathetic_language", "brand_voice_consistency"}
+    assert own | {"solution_oriented"} < {*document["turns"][2]["scores"]}
+    assert [task["task_type"] for task in first["tasks"]] == ["Question-Answering", "Summarization"]
 
 
-def test_profiles_of_other_providers_keep_their_prefix(tmp_path):
-    path = tmp_path / "models_profiles.jsonl"
-    path.write_text(PROFILE_EXAMPLES)
-    plan = read_profiles(str(path))
+def test_tables_of_360_eval_s_page_run_by_their_columns():
+    columns = (
+        *("--column", "prompt=customer_query"),
+        *("--column", "golden_answer=expected_response_type"),
+    )
+    support = played("--dataset", str(EXAMPLES / "support.csv"), *columns, kind="wrong")
+    sample = played("--dataset", str(EXAMPLES / "sample.csv"), kind="wrong")
 
-    assert plan.flags == {
-        "models": [NOVA, "openai/gpt-4o", "gemini/gemini-2.0-flash-exp"],
-        "target-rpm": [f"{NOVA}=60"],
-    }
-    assert plan.by_model[NOVA] == {"region": "us-west-2"}
+    assert (support["items"]["answered"], sample["items"]["answered"]) == (5, 2)
+    assert support["turns"][1]["golden_answer"].startswith("State specific hours, timezone")
+
+
+def test_profiles_of_360_eval_s_page_are_read_as_they_are():
+    """Their models have other regions and tiers than each other: each is run with its own."""
+    plan = read_profiles(
+        str(EXAMPLES / "models_profiles.jsonl"), str(EXAMPLES / "judge_profiles.jsonl")
+    )
+    limited = read_profiles(str(EXAMPLES / "rate_limited.jsonl"))
+
+    assert plan.flags["models"] == [NOVA, "openai/gpt-4o", "gemini/gemini-2.0-flash-exp"]
+    west = {"region": "us-west-2"}
+    tiers = ("default", "priority", "flex")
+    assert plan.ways[NOVA] == [{**west, "service_tier": tier} for tier in tiers]
+    assert plan.ways["openai/gpt-4o"] == [{**west, "service_tier": "default"}]
     assert plan.prices().of("openai/gpt-4o").tiers["default"].output == 10
     assert plan.prices().of("gemini/gemini-2.0-flash-exp") is None  # 0 is no price
+    assert limited.flags == {"models": [NOVA], "target-rpm": [f"{NOVA}=60"]}
+    assert limited.by_model[NOVA] == {"region": "us-west-2"}
 
 
 def test_csv_is_read_by_the_columns_that_are_named(tmp_path):
@@ -214,6 +184,28 @@ def test_a_cell_of_csv_may_hold_dimensions_as_json(tmp_path):
     (read,) = read_rows(Settings(model="m", dataset=str(path))).rows
 
     assert [(own.name, own.low, own.high) for own in read.dimensions] == [("tone", 0, 10)]
+
+
+def test_an_answer_for_the_emulator_may_be_json_itself(tmp_path):
+    answers = ['{"city": "Paris"}', '{"wrong": "Lyon"}', "[1, 2]", "{not JSON"]
+    rows = [row(f"r{n}", emulator_answer=answer) for n, answer in enumerate(answers)]
+    path = data_set(tmp_path / "items.jsonl", *rows)
+    read = [one.emulator_answer for one in read_rows(Settings(model="m", dataset=path)).rows]
+
+    assert read == [{"": answers[0]}, {"wrong": "Lyon"}, {"": answers[2]}, {"": answers[3]}]
+
+
+def test_dimensions_of_any_script_have_names_of_their_own(tmp_path):
+    path = data_set(tmp_path / "items.jsonl", row(dimensions="Verständlichkeit, 温度, 湿度, тон"))
+    (read,) = read_rows(Settings(model="m", dataset=path)).rows
+    names = [dimension.name for dimension in read.dimensions]
+    document = played("--dataset", path)
+
+    assert names[0] == "verstandlichkeit"
+    assert len({*names}) == 4
+    assert all(name.isascii() and name.isidentifier() for name in names)
+    assert "温度" in next(iter(read.dimensions[1].levels.values()))
+    assert {*names} < {*document["turns"][0]["scores"]}
 
 
 @pytest.mark.parametrize(("number", "text"), [(42, "42"), (0, "0"), (-2.5, "-2.5")])
@@ -265,44 +257,45 @@ def test_given_responses_of_a_bedrock_data_set_are_judged_without_a_call(tmp_pat
     assert {request.role for request in requests} == {"judge"}
     assert document["usage"]["model"]["calls"] == 0
 
+    for answer in rows:
+        answer["modelResponses"][1]["modelIdentifier"] = "our tutor/2.1 (beta)"
+    words = ("--dataset", data_set(tmp_path / "named.jsonl", *rows), "--max-cost-usd", "1")
+    words = (*words, "--offline", "--benchmark", "golden", "--model", "our tutor/2.1 (beta)")
+    named = fitting(json.loads(run(*words).stdout))
+    assert (named["status"], named["success"]["passed"]) == ("completed", 0)
+    assert named["cost"]["total"]["total_usd"] > 0
+
     rows[1]["modelResponses"] = rows[1]["modelResponses"][1:]
     refused = golden("--dataset", data_set(tmp_path / "lacking.jsonl", *rows))
     assert refused.exit_code == 2
     assert "no response of --model for 1 item, such as 2: name one of" in refused.stderr
 
 
-NOVA = "us.amazon.nova-pro-v1:0"
-PROFILE = {
-    "model_id": f"bedrock/{NOVA}",
-    "region": "us-west-2",
-    "input_token_cost": 0.0008,
-    "output_token_cost": 0.0032,
-}
-JUDGE_PROFILE = {
-    "model_id": "bedrock/us.amazon.nova-premier-v1:0",
-    "region": "us-east-2",
-    "input_cost_per_1k": 0.0025,
-    "output_cost_per_1k": 0.0125,
-}
+NOVA, LITE = "us.amazon.nova-pro-v1:0", "us.amazon.nova-lite-v1:0"
+PROFILE = json.loads((EXAMPLES / "rate_limited.jsonl").read_text())
 
 
-def test_profiles_of_360_eval_are_a_sweep_by_model_tier_and_price(tmp_path):
-    tiers = [{**PROFILE, "service_tier": tier} for tier in ("default", "priority", "flex")]
-    models = data_set(tmp_path / "models_profiles.jsonl", *tiers)
-    judges = data_set(tmp_path / "judge_profiles.jsonl", JUDGE_PROFILE)
-    items = data_set(tmp_path / "scenarios.jsonl", SCENARIO)
+def test_profiles_of_360_eval_are_a_sweep_by_model_region_tier_and_price(tmp_path):
+    tiers = [{**PROFILE, "service_tier": t, "target_rpm": 600.0} for t in ("default", "flex")]
+    east = {**PROFILE, "model_id": f"bedrock/{LITE}", "region": "us-east-1", "target_rpm": None}
+    models = data_set(tmp_path / "models_profiles.jsonl", *tiers, east)
+    judges, items = str(EXAMPLES / "judge_profiles.jsonl"), str(EXAMPLES / "sample.csv")
     words = (models, "--judge-profiles", judges, "--dataset", items, "--benchmark", "golden")
     with Emulator() as emulator:
-        env = account(emulator.url, NOVA)
+        env = account(emulator.url, NOVA, LITE)
         outcome = run(
             "sweep", *words, "--seed", "1", "--output-dir", str(tmp_path / "out"), env=env
         )
         assert outcome.exit_code == 0, outcome.stderr
-        (usage,) = {request.model_id for request in emulator.requests if request.role == "judge"}
-    runs = outcome.document["runs"]
+        (judge,) = {request.model_id for request in emulator.requests if request.role == "judge"}
+    ways = [run["axes"] for run in outcome.document["runs"]]
 
-    assert usage == "us.amazon.nova-premier-v1:0"
-    assert {run["axes"]["service_tier"] for run in runs} == {"default", "priority", "flex"}
+    assert judge == "us.amazon.nova-premier-v1:0"
+    assert sorted((way["model"], way["region"], way["service_tier"]) for way in ways) == [
+        (LITE, "us-east-1", "default"),
+        (NOVA, "us-west-2", "default"),
+        (NOVA, "us-west-2", "flex"),
+    ]
     prices = read_profiles(models, judges).prices()
     assert prices.of(NOVA, "us-west-2").tiers["flex"].output == 3.2
     assert prices.of("us.amazon.nova-premier-v1:0").tiers["default"].input == 2.5
@@ -313,6 +306,7 @@ def test_mistakes_in_profiles_are_told_by_line_and_field(tmp_path):
         {**PROFILE, "region": "Mars"},
         {**PROFILE, "input_token_cost": -1},
         {**PROFILE, "rpm": 3},
+        {**PROFILE, "model_id": "bedrock/other"},
         PROFILE,
         PROFILE,
     ]
@@ -388,6 +382,8 @@ CHECKS = [
     (Check(type="number", value=1250), "1 250", True),
     (Check(type="number", value=-1250.5), "(-1\u202f250.5)", True),
     (Check(type="number", value=250), "of 2024 250", True),
+    (Check(type="number", value=250), "room 1 250", True),
+    (Check(type="number", value=250), "1,250", False),
     (Check(type="number", value=-3), "x = \u22123", True),
     (Check(type="number", value=-0.5), "-.5", True),
     (Check(type="regex", value=r"^\d{4}-\d\d$"), "2024-06", True),
@@ -657,6 +653,43 @@ def test_original_and_optimised_prompts_stand_apart(tmp_path):
     assert f"| Question answering | {names[0]} | 0 % " in text
     assert f"| Task | {names[0]} | {names[1]} |" in text
     assert f"| Failed by | {names[0]} | {names[1]} |" in text
+
+
+def optimised(env_of, *faults):
+    """A run that has two prompts optimised by an emulator with faults, and how often it asked."""
+    with Emulator(EmulatorSettings(faults=tuple(map(parse_fault, faults)))) as emulator:
+        words = ("--benchmark", "golden", "--model", model("right"), "--judge-model", JUDGE)
+        words = (
+            *words,
+            "--num-items",
+            "2",
+            "--prompt-optimization",
+            "optimize_only",
+            "--seed",
+            "1",
+        )
+        env = {**account(emulator.url, model("right")), AGENT: env_of(emulator)}
+        outcome = run(*words, "--max-concurrency", "1", "--max-attempts", "2", env=env)
+        asked = sum(request.operation == "OptimizePrompt" for request in emulator.requests)
+    return json.loads(outcome.stdout), asked
+
+
+AGENT = "AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME"
+
+
+@pytest.mark.parametrize("kind", ["throttled", "cut_frame", "stream_error", "empty_body", "reset"])
+def test_an_outage_of_the_optimiser_is_retried(kind):
+    document, asked = optimised(lambda emulator: emulator.url, f"{kind}:role=optimizer:count=1")
+
+    assert asked == 3
+    assert (document["optimization"]["optimized"], document["status"]) == (2, "completed")
+
+
+def test_an_optimiser_that_is_not_reached_is_named_with_its_own_variable():
+    document, asked = optimised(lambda _: "http://127.0.0.1:9")
+
+    assert (asked, document["end_reason"]) == (0, "unavailable")
+    assert AGENT in document["error"]["hint"]
 
 
 def test_a_model_whose_prompts_cannot_be_optimised_gets_them_as_they_are():

@@ -161,6 +161,14 @@ def test_a_private_address_in_another_form_is_not_called(address):
         )
 
 
+def test_an_image_that_comes_in_drops_is_left_after_its_time(monkeypatch):
+    moments = iter((0.0, 1.0, 21.0))
+    monkeypatch.setattr("socratic_bench.benchmarks.images.monotonic", lambda: next(moments))
+    pages = {"/slow.png": PNG + bytes(300_000)}
+    with serving(pages) as (port, _), pytest.raises(ImageError, match="longer than 20 s"):
+        read_image(f"http://127.0.0.1:{port}/slow.png", ImagePlaces(hosts=("127.0.0.1",)))
+
+
 def test_a_user_in_an_address_is_refused():
     with pytest.raises(ImageError, match="without user and password"):
         read_image("http://example.com@127.0.0.1/x.png", ImagePlaces(hosts=("example.com",)))

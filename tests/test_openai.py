@@ -5,11 +5,16 @@ import os
 import signal
 import subprocess
 import sys
+from itertools import count
 from typing import Any
 
 import pytest
 
 from socratic_bench.emulator import Emulator, Settings
+from socratic_bench.generation import GenerateConfig
+from socratic_bench.models.openai_chat import ChatProvider, FailedChatError
+from socratic_bench.settings.endpoints import Endpoint
+from socratic_bench.types import Message, Request
 from tests import command
 from tests.chat_server import CUT, QUESTION, ChatServer
 from tests.command import PLAIN_RUBRIC, ROOT, environment
@@ -266,6 +271,24 @@ def test_a_call_that_hangs_is_left_when_the_run_is_told_to_end(service):
     document = command.printed(stdout)
     assert (process.returncode, document["end_reason"]) == (143, "interrupted")
     assert document["usage"]["tutor"]["attempts"] == 1
+
+
+def test_comments_that_keep_a_stream_open_do_not_stop_the_clock(service):
+    service.only_comments = True
+    moments = count(step=100)
+    provider = ChatProvider(
+        [Endpoint("school", service.url)],
+        timeout_s=60,
+        monotonic_s=lambda: float(next(moments)),
+        clients={},
+    )
+    request = Request(messages=(Message.user("Why?"),), config=GenerateConfig(max_tokens=9))
+    with pytest.raises(FailedChatError) as caught:
+        provider.send("school/tutor", request, 60)
+    kind = provider.error_kind(caught.value)
+
+    assert kind is not None
+    assert (kind.code, kind.is_retried) == ("read_timeout", True)
 
 
 def test_the_doctor_asks_its_models_too(service):

@@ -53,7 +53,9 @@ OWN_PRICES: Mapping[str, object] = {
         "optimized": {"input": 3.75, "output": 18.75, "cache_read": 0.375, "cache_write": 4.6875},
         "stand_in": True,
     },
-    # Billed by the tokens of both prompts: https://aws.amazon.com/bedrock/pricing/
+    # Billed by the tokens of both prompts. The page (https://aws.amazon.com/bedrock/pricing/) shows
+    # prices in a browser alone, so this one (0.03 USD per 1,000 tokens) could not be compared with
+    # it on 2026-11-28.
     "amazon.optimize-prompt*": {"default": {"input": 30, "output": 30}},
 }
 # One model by two ids: the source knows it only by the second.

@@ -8,14 +8,15 @@ names it, too. Redirects are not followed; the address that was checked is the o
 import os
 import socket
 from base64 import b64decode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from pathlib import Path
+from time import monotonic
 from urllib.parse import urlsplit
 
 from msgspec import Struct
-from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, Timeout
+from urllib3 import BaseHTTPResponse, HTTPConnectionPool, HTTPSConnectionPool, Timeout
 from urllib3.exceptions import HTTPError
 
 from socratic_bench.settings import read_bounded
@@ -179,12 +180,22 @@ def _get(target: str, *, is_tls: bool, host: str, address: str, port: int) -> by
                     is_moved = 300 <= answer.status < 400  # noqa: PLR2004
                     more = ", and redirects are not followed" if is_moved else ""
                     raise ImageError(f"{host} answers with {answer.status}{more}")
-                data = answer.read(MOST_BYTES + 1)
+                data = b"".join(_parts(answer, host))
         except HTTPError as error:
             raise ImageError(f"{host} gave no image: {type(error).__name__}") from error
     if len(data) > MOST_BYTES:
         raise ImageError(f"it has more than {MOST_BYTES} bytes")
-    return bytes(data)
+    return data
+
+
+def _parts(answer: BaseHTTPResponse, host: str) -> Iterator[bytes]:
+    """What an answer has, up to a byte too many, within a time for all of it."""
+    end_s, n_left = monotonic() + TIMEOUT_S, MOST_BYTES + 1
+    while n_left > 0 and (part := answer.read1(n_left)):
+        if monotonic() > end_s:
+            raise ImageError(f"{host} took longer than {TIMEOUT_S:g} s")
+        n_left -= len(part)
+        yield part
 
 
 def _is_named(host: str, hosts: Sequence[str]) -> bool:

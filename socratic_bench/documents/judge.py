@@ -105,7 +105,8 @@ class EndedRun(Struct, frozen=True, kw_only=True):
     @property
     def models(self) -> dict[Role, str | None]:
         """The model id of each role; `None` for a role that no model plays."""
-        return self.parts.models(self.config, is_judged=self.is_judged)
+        models = self.parts.models(self.config, is_judged=self.is_judged)
+        return {**models, self.parts.tested: None} if self.opening.is_given else models
 
     @property
     def n_turns(self) -> int:

@@ -31,12 +31,15 @@ VERDICT_KINDS = (
     *("string_score", "nan_score"),
 )
 KINDS = ERROR_KINDS + WIRE_KINDS + CONTENT_KINDS + VERDICT_KINDS
+# OptimizePrompt streams, too, and has no content but a prompt.
+OPTIMIZER_KINDS = {*ERROR_KINDS, *WIRE_KINDS} - {"denied_streaming", "no_metadata"}
+STREAMED_OPERATIONS = ("ConverseStream", "OptimizePrompt")
 STREAM_ONLY_KINDS = ("cut_frame", "stream_error", "no_metadata", "denied_streaming")
 
 LONGEST_WAIT_MS = 24 * 3600 * 1000
 
 # Of the judge's calls, those for a verdict on a reply, and the one about a whole dialogue.
-FaultRole = Literal[Role, "verdict", "closing", "any"]
+FaultRole = Literal[Role, "optimizer", "verdict", "closing", "any"]
 
 
 class Fault(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -52,13 +55,15 @@ class Fault(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     op: str = ""
 
     def fits(self, role: str, model_id: str, operation: str, *, is_closing: bool = False) -> bool:
+        if operation == "OptimizePrompt" and self.kind not in OPTIMIZER_KINDS:
+            return False
         part = "closing" if is_closing else "verdict"
         return (
             (self.role in ("any", role) or (role == "judge" and self.role == part))
             and (not self.op or self.op == operation)
             and self.model in model_id
             and (self.kind not in VERDICT_KINDS or role == "judge")
-            and (self.kind not in STREAM_ONLY_KINDS or operation == "ConverseStream")
+            and (self.kind not in STREAM_ONLY_KINDS or operation in STREAMED_OPERATIONS)
         )
 
 

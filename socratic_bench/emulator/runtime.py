@@ -81,7 +81,10 @@ class Runtime:
         body = _parsed(raw)
         prompt = body.get("input", {}).get("textPrompt", {}).get("text", "")
         target = body.get("targetModelId", "")
-        outcome.model_id = target
+        outcome.model_id, outcome.role = target, "optimizer"
+        self._strike(outcome, target, is_closing=False)
+        if outcome.send_without_body():
+            return
         if not (traits_of(target).is_known or self._settings.any_model):
             raise unknown_model()
         optimised = optimised_prompt(target, prompt)

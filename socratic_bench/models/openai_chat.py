@@ -182,11 +182,33 @@ class ChatProvider(Provider):
             if name not in self._clients:
                 endpoint = find_endpoint(model_id, self._endpoints, os.environ)
                 assert endpoint  # noqa: S101 -- `problems` has looked for it
-                self._clients[name] = _new_client(endpoint, self._timeout_s)
+                self._clients[name] = _new_client(endpoint, self._timeout_s, self._monotonic_s)
             return self._clients[name]
 
 
-def _new_client(endpoint: Endpoint, timeout_s: float) -> openai.OpenAI:
+class _TimedStream(httpx2.SyncByteStream):
+    """The bytes of an answer until a moment, also where they are only comments that keep a
+    connection open.
+    """
+
+    def __init__(
+        self, stream: httpx2.SyncByteStream, end_s: float, now_s: Callable[[], float]
+    ) -> None:
+        self._stream, self._end_s, self._now_s = stream, end_s, now_s
+
+    def __iter__(self) -> Iterator[bytes]:
+        for part in self._stream:
+            if self._now_s() > self._end_s:
+                raise httpx2.ReadTimeout("The answer took too long.")
+            yield part
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+def _new_client(
+    endpoint: Endpoint, timeout_s: float, monotonic_s: Callable[[], float]
+) -> openai.OpenAI:
     """A client that tries once, follows no redirect and sends the key to no other host."""
     key = os.environ.get(endpoint.key_variable, "") if endpoint.key_variable else ""
     learn([key])
@@ -199,20 +221,26 @@ def _new_client(endpoint: Endpoint, timeout_s: float) -> openai.OpenAI:
                 request.headers.pop(name, None)
         leave()
 
+    def before_reading(response: httpx2.Response) -> None:
+        assert isinstance(response.stream, httpx2.SyncByteStream)  # noqa: S101 -- a sync client's
+        end_s = monotonic_s() + timeout_s
+        response.stream = _TimedStream(response.stream, end_s, monotonic_s)
+
     return openai.OpenAI(
         api_key=key or NO_KEY,
         base_url=endpoint.base_url,
         max_retries=0,
         timeout=timeout_s,
         http_client=openai.DefaultHttpx2Client(
-            follow_redirects=False, event_hooks={"request": [before_sending]}
+            follow_redirects=False,
+            event_hooks={"request": [before_sending], "response": [before_reading]},
         ),
     )
 
 
 def _classify(error: Exception) -> tuple[str, str]:
     """The code of an error, and what it says."""
-    if isinstance(error, AnswerTimeoutError | openai.APITimeoutError):
+    if isinstance(error, AnswerTimeoutError | openai.APITimeoutError | httpx2.TimeoutException):
         return "read_timeout", str(error)
     if isinstance(error, UnreadableAnswerError | openai.APIResponseValidationError):
         return "unreadable_answer", str(error)

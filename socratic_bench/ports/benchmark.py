@@ -54,6 +54,7 @@ class Sample(Struct, frozen=True, kw_only=True):
         n_parts: by metric, the most entries that `Views.parts` can have for it; 0 if the metric is
             null in any case. A metric that is missing here is of the sample as a whole.
         emulator_rows: rows of a data set that the emulator's models are told of.
+        is_given: all replies are given ones: the model under test is a name, and is not called.
     """
 
     id: str
@@ -66,6 +67,7 @@ class Sample(Struct, frozen=True, kw_only=True):
     metrics: Sequence[MetricInfo] = ()
     n_parts: Mapping[str, int] = field(default_factory=dict)
     emulator_rows: Sequence[Mapping[str, Any]] = ()
+    is_given: bool = False
 
 
 class JudgeInput(Struct, frozen=True):

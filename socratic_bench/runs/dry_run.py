@@ -234,7 +234,8 @@ def simulate(
 
     judging = _simulated_judging(plan, event_queue, model)
     speakers = {role: model(model_id) for role, model_id in plan.speakers.items()}
-    context = _SimulatedContext(speakers[tested], speakers, model, plan, event_queue, judging)
+    tested_model = speakers.get(tested) or model(config.model)
+    context = _SimulatedContext(tested_model, speakers, model, plan, event_queue, judging)
     episode_result, refusal = _play_episode(plan, context, event_queue)
     calls = {
         role: [call for made in models.values() for call in made.calls[role]]

@@ -97,12 +97,19 @@ class Plan(Struct, frozen=True):
     @property
     def models(self) -> Mapping[Role, str | None]:
         """The model of each role; `None` for a role that takes no part."""
-        return self.benchmark.cast.models(self.config, is_judged=self.rubric is not None)
+        models = self.benchmark.cast.models(self.config, is_judged=self.rubric is not None)
+        return {**models, **dict.fromkeys(self._uncalled)}
 
     @property
     def requested_models(self) -> Mapping[Role, tuple[str, ...]]:
         """The models of each role: none, one, or a jury's."""
-        return self.benchmark.cast.requested_models(self.config, is_judged=self.rubric is not None)
+        cast = self.benchmark.cast
+        requested = cast.requested_models(self.config, is_judged=self.rubric is not None)
+        return {**requested, **dict.fromkeys(self._uncalled, ())}
+
+    @property
+    def _uncalled(self) -> tuple[Role, ...]:
+        return (self.benchmark.parts.tested,) if self.episode.opening.is_given else ()
 
     @property
     def speakers(self) -> Mapping[Role, str]:
@@ -129,7 +136,8 @@ class Plan(Struct, frozen=True):
     def notices(self) -> Iterator[str]:
         """What people should know of the run before it starts."""
         yield from self.episode.opening.notices
-        yield from load_provider(provider_of(self.config.model)).notices(self.config)
+        if not self._uncalled:
+            yield from load_provider(provider_of(self.config.model)).notices(self.config)
         yield from self._jury_notices()
 
     @property
@@ -154,6 +162,9 @@ class Plan(Struct, frozen=True):
                 f"Judges of the same model family as {config.model}: {', '.join(kin)}. Their "
                 "scores may have a self-preference bias."
             )
+
+
+GIVEN = "given-responses"  # in place of a model that is not called
 
 
 def prepare(
@@ -183,11 +194,12 @@ def prepare(
     mistakes = Mistakes()
     benchmark = benchmark or _attempt(mistakes, partial(load_benchmark, config.benchmark))
     episode = _attempt(mistakes, partial(benchmark.prepare, config)) if benchmark else None
+    called = _called(config, episode)
     mistakes.sentences[:0] = [
         *problems,
         *mistyped,
-        *config.problems(benchmark.cast.max_turns if benchmark else MAX_TURNS),
-        *_provider_problems(config),
+        *called.problems(benchmark.cast.max_turns if benchmark else MAX_TURNS),
+        *_provider_problems(called),
         *(_gate_problems(config, benchmark, episode) if benchmark else ()),
         *(_offline_problems(config, benchmark) if benchmark else ()),
     ]
@@ -208,7 +220,7 @@ def prepare(
             held_judges = calibrations_at(config.calibration, lambda: region)
     with mistakes:
         prices = read_prices(config, price_tables)
-        mistakes.sentences.extend(unknown_prices(config, prices, cast, is_judged=is_judged))
+        mistakes.sentences.extend(unknown_prices(called, prices, cast, is_judged=is_judged))
     if mistakes.sentences or benchmark is None or episode is None:
         raise mistakes.error("See socratic-runner --help.")
     if config.offline:
@@ -282,6 +294,13 @@ def calibrations_at(name: str, region: Callable[[], str]) -> tuple[StoredCalibra
         except OSError as error:
             raise _calibration_error(name, f"cannot be read: {error.strerror}") from error
     return tuple(_decode_calibration(*item) for item in bodies.items())
+
+
+def _called(config: RunConfig, episode: Episode | None) -> RunConfig:
+    """The configuration of what is called: where replies are given, any model's id will do."""
+    if episode is None or not episode.opening.is_given:
+        return config
+    return replace(config, model=next(iter(config.jurors), GIVEN), model_ids=None)
 
 
 def _rubric_of(episode: Episode) -> Rubric | None:

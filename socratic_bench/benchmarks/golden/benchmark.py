@@ -139,6 +139,7 @@ class GoldenBenchmark(Benchmark):
             },
             notices=_notices(settings, data.rows),
             emulator_rows=[to_builtins(row) for row in data.rows if row.emulator_answer],
+            is_given=all(item.response is not None for item in items),
             items=items,
             mark=mark,
             data=data,

@@ -124,13 +124,21 @@ def _folded(text: str) -> str:
 
 
 def _number_fault(check: Check, reply: str) -> str | None:
-    """The last number of a reply is its result."""
+    """The last number of a reply is its result. Where a plain space parts groups of digits they may
+    be one number or several: the last one may be either.
+    """
     numbers = [match[0] for match in _NUMBER.finditer(reply.translate(_AS_WRITTEN))]
     if not numbers:
         return "it has no number"
-    last = float(numbers[-1].translate(_IN_NUMBER))
-    is_near = math.isclose(last, check.value, rel_tol=1e-9, abs_tol=check.tolerance)
-    return None if is_near else f"its last number is {last:g}"
+    readings = {
+        float(text.translate(_IN_NUMBER)) for text in (numbers[-1], numbers[-1].split(" ")[-1])
+    }
+    is_met = any(
+        math.isclose(reading, check.value, rel_tol=1e-9, abs_tol=check.tolerance)
+        for reading in readings
+    )
+    words = " or ".join(f"{reading:g}" for reading in sorted(readings, reverse=True))
+    return None if is_met else f"its last number is {words}"
 
 
 def _regex_fault(pattern: str, reply: str) -> str | None:

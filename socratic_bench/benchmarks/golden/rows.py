@@ -10,9 +10,11 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
+from unicodedata import combining, normalize
 
 import msgspec
 import orjson
@@ -43,6 +45,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "responses": ("modelResponses",),
 }
 JSON_FIELDS = ("criteria", "dimensions", "checks", "responses", "emulator_answer")
+ANSWER_KINDS = {"", "right", "half-right", "wrong", "refuses", "off-format"}
 NUMBERS = ("temperature", "weight", "expected_output_tokens")
 SCALE = (1, 5)
 DIMENSIONS = (
@@ -164,7 +167,8 @@ def read_images(settings: Settings, rows: Sequence[Row]) -> dict[str, Image]:
             images[row.id] = read_image(row.image or "", places)
         except ImageError as error:
             problems.append(Problem.of(f"The image of item {{id}}: {error}.", id=row.id))
-    if illustrated and not takes_images(settings.model):
+    is_called = any(not row.responses for row in illustrated)
+    if is_called and not takes_images(settings.model):
         problems.append(Problem.of("{model} {id} takes no images.", id=settings.model))
     jurors = () if settings.latency_only else settings.jurors
     for juror in (juror for juror in jurors if illustrated and not takes_images(juror)):
@@ -188,8 +192,7 @@ def own_dimensions(words: str) -> Iterator[OwnDimension]:
 
 def to_dimension(dimension: OwnDimension) -> Dimension:
     """As a judge is asked for it. Raises `ValueError` for a name or a range that cannot be used."""
-    # Names of a tool's arguments take no other signs.
-    name = re.sub(r"[^a-z0-9]+", "_", dimension.name.casefold()).strip("_")[:60]
+    name = _argument_name(dimension.name)
     if not name or name in _RESERVED:
         raise ValueError(f"{dimension.name!r} cannot be the name of a dimension.")
     if name in DIMENSIONS:
@@ -199,10 +202,22 @@ def to_dimension(dimension: OwnDimension) -> Dimension:
             f"{dimension.name}: the range {dimension.low} to {dimension.high} is empty."
         )
     levels = {
-        str(dimension.high): dimension.meaning or f"{dimension.name}: fully",
+        str(dimension.high): dimension.meaning
+        if dimension.meaning and dimension.name.isascii()
+        else f"{dimension.name}: {dimension.meaning or 'fully'}",
         str(dimension.low): "not at all",
     }
     return Dimension(name=name, low=dimension.low, high=dimension.high, step=1, levels=levels)
+
+
+def _argument_name(name: str) -> str:
+    """The name of a tool's argument, which takes letters of ASCII alone: without accents, and of
+    other scripts in Punycode (RFC 3492), so that two names stay two.
+    """
+    plain = "".join(sign for sign in normalize("NFKD", name.casefold()) if not combining(sign))
+    words = re.sub(r"\W+", "_", plain).strip("_")
+    ascii_name = words if words.isascii() else words.encode("punycode").decode().replace("-", "_")
+    return ascii_name.strip("_")[:60]
 
 
 class _RowReader:
@@ -306,13 +321,24 @@ def _from_text(name: str, value: object) -> object:
     if name == "golden_answer" and isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
     if isinstance(value, str) and name in JSON_FIELDS and value.lstrip().startswith(("[", "{")):
-        return orjson.loads(value)
+        if name != "emulator_answer":
+            return orjson.loads(value)
+        # An answer may be JSON itself.
+        answers = _from_json(value)
+        is_by_kind = isinstance(answers, dict) and {*answers} <= ANSWER_KINDS
+        return answers if is_by_kind else value
     if isinstance(value, str) and name in NUMBERS:
         number = parse_number(value)
         value = value if number is None else number
     if isinstance(value, float) and value.is_integer() and name == "expected_output_tokens":
         return int(value)
     return value
+
+
+def _from_json(text: str) -> object:
+    with suppress(orjson.JSONDecodeError):
+        return orjson.loads(text)
+    return None
 
 
 def _misspelt(row: Mapping[str, Any], columns: Mapping[str, str]) -> Iterator[str]:

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
+from socratic_bench.errors import Words
 from socratic_bench.models.bedrock.request import estimated_tokens
 from socratic_bench.ports.provider import Answer, UnreadableAnswerError
 from socratic_bench.types import Block, Message, Reasoning, Request, Text, Usage
@@ -46,6 +49,15 @@ def optimise(client: Any, request: Request, monotonic_s: Callable[[], float]) ->
         latency_ms=(monotonic_s() - started_s) * 1000,
         request_id=response["ResponseMetadata"].get("RequestId"),
     )
+
+
+def hint_on_optimising(hint: Words) -> Words:
+    """The hint with the variable of this service's endpoint."""
+    text = hint if isinstance(hint, str) else hint.text
+    text = text.replace(
+        "AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME"
+    )
+    return text if isinstance(hint, str) else replace(hint, text=text)
 
 
 def _prompt_in(event: Mapping[str, Any]) -> str | None:

@@ -26,7 +26,7 @@ from socratic_bench.models.bedrock.capabilities import (
 from socratic_bench.models.bedrock.converse import ConverseCall
 from socratic_bench.models.bedrock.credentials import CredentialsError, make_ready
 from socratic_bench.models.bedrock.errors import TRANSLATED, error_kind
-from socratic_bench.models.bedrock.optimise import SERVICE, optimise
+from socratic_bench.models.bedrock.optimise import SERVICE, hint_on_optimising, optimise
 from socratic_bench.models.bedrock.request import caches_system, request_parts
 from socratic_bench.models.bedrock.session import (
     Endpoint,
@@ -215,14 +215,18 @@ class BedrockProvider(Provider):
 
     def _optimise(self, request: Request) -> Answer:
         assumed = self._capabilities(OPTIMIZER).now
+        current = None
         try:
+            current = self._connection.current_client()
             client = self._connection.optimise_client()
             self._connection.make_ready(client)
-            return optimise(client, request, self._monotonic_s)
+            answer = optimise(client, request, self._monotonic_s)
         except (*TRANSLATED, ModelError) as error:
             raise FailedRequestError(
-                OPTIMIZER, assumed=assumed, client=None, began=False
+                OPTIMIZER, assumed=assumed, client=current, began=False
             ) from error
+        self._connection.note_answer(current)
+        return answer
 
     def error_kind(self, error: Exception) -> ErrorKind | None:
         if isinstance(error, AnswerTimeoutError):
@@ -232,6 +236,8 @@ class BedrockProvider(Provider):
         cause = error.__cause__
         assert isinstance(cause, Exception)  # noqa: S101 -- `send` raises it from one
         kind = error_kind(cause, model_id=error.model_id, began=error.began)
+        if error.model_id == OPTIMIZER and kind.hint:
+            kind = replace(kind, hint=hint_on_optimising(kind.hint))
         kind = (
             self._capabilities(error.model_id).mended(kind, error.assumed)
             or self._connection.renewed(kind, error.client)

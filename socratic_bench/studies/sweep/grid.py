@@ -1,6 +1,6 @@
 """The cells of a sweep: every combination of its axes' values, as often as it is to be repeated."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import product
 from math import prod
@@ -65,14 +65,16 @@ class CellJob(Struct, frozen=True, kw_only=True):
 class Grid(Struct, frozen=True, kw_only=True):
     """What a sweep plays: `base` is what its cells have in common.
 
-    `by_model` are settings of some models alone: of each a field's value by its name. The seed of
-    `base` is the one from which all seeds follow.
+    `by_model` are settings of some models alone: of each a field's value by its name. `ways` are
+    the values of axes that a model is played with; one that is missing there is played with all.
+    The seed of `base` is the one from which all seeds follow.
     """
 
     base: RunConfig
     axes: tuple[Axis, ...]
     repeats: int = 1
     by_model: Mapping[str, Mapping[str, Any]] = {}
+    ways: Mapping[str, Sequence[Mapping[str, Json]]] = {}
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -139,8 +141,11 @@ class Grid(Struct, frozen=True, kw_only=True):
         for repeat in range(1, self.repeats + 1):
             for n, values in enumerate(combinations):
                 first = (n + repeat - 1) % len(self.models)
+                by_name = dict(zip(names, values, strict=True))
                 for model in (*self.models[first:], *self.models[:first]):
-                    yield repeat, {MODEL: model, **dict(zip(names, values, strict=True))}
+                    ways = self.ways.get(model, ({},))
+                    if any(way.items() <= by_name.items() for way in ways):
+                        yield repeat, {MODEL: model, **by_name}
 
     def _cell(self, common: Mapping[str, Json], values: Mapping[str, Any], repeat: int) -> Cell:
         # What could be an axis, and has one value here: a sweep with more values of it has the same

@@ -218,7 +218,8 @@ Words = str | list[str] | bool
 class PlanFile(Struct, frozen=True, kw_only=True):
     """What a plan asks for: `flags` as the command has them, files in them as paths from the
     working folder, and `models`, whose ids and targets stand in `flags`, too; `ids` are also those
-    of models that it tells something wrong of. `name` is the file's.
+    of models that it tells something wrong of. `ways` are the values of axes, by field, that a
+    model is run with, if not with all of them. `name` is the file's.
 
     What is wrong in it stands in `mistakes` alone; `misread` are the settings, by field, of which
     it gives no value that can be used, with their flags.
@@ -228,6 +229,7 @@ class PlanFile(Struct, frozen=True, kw_only=True):
     flags: Flags
     models: tuple[ModelPlan, ...] = ()
     ids: tuple[str, ...] = ()
+    ways: Mapping[str, Sequence[Mapping[str, str]]] = {}
     endpoint_prices: Mapping[str, Json] = {}
     mistakes: tuple[Problem, ...] = ()
     misread: Mapping[str, str] = {}

@@ -6,7 +6,6 @@ kinds of token, leaves the model's price to the built-in table.
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
 from typing import Annotated, Any, TypeVar
 
 import orjson
@@ -34,7 +33,7 @@ class ModelProfile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     region: _Region | None = None
     input_token_cost: _Cost | None = None
     output_token_cost: _Cost | None = None
-    target_rpm: Annotated[int, Meta(ge=1)] | None = None
+    target_rpm: Annotated[float, Meta(ge=1)] | None = None
     service_tier: ServiceTier | None = None
     service_tier_label: str | None = None
 
@@ -73,14 +72,17 @@ def read_profiles(path: str, judges_path: str | None = None) -> PlanFile:
     problems += _mistakes(path, by_model)
     if problems:
         raise UsageError(problems, hint="docs/golden.md says what a profile holds.")
-    regions = [*dict.fromkeys(p.region for p in models if p.region)]
-    tiers = [*dict.fromkeys(p.service_tier for p in models if p.service_tier)]
     has_several = any(len(profiles) > 1 for profiles in by_model.values())
-    targets = [f"{_id(p)}={p.target_rpm}" for p in models if p.target_rpm]
+    ways = _ways(by_model) if has_several else {}
+    regions, tiers = (
+        [*dict.fromkeys(way[name] for of_model in ways.values() for way in of_model if name in way)]
+        for name in ("region", "service_tier")
+    )
+    targets = [f"{_id(p)}={int(p.target_rpm)}" for p in models if p.target_rpm]
     flags: dict[str, list[str]] = {
         MODELS: [*by_model],
-        "regions": regions if has_several else [],
-        "service-tier": [*tiers] if has_several else [],
+        "regions": regions,
+        "service-tier": tiers,
         "target-rpm": [*dict.fromkeys(targets)],
         "judge-model": [*dict.fromkeys(map(_id, judges))],
     }
@@ -89,6 +91,7 @@ def read_profiles(path: str, judges_path: str | None = None) -> PlanFile:
         flags={name: words for name, words in flags.items() if words},
         models=() if has_several else tuple(_plan(name, p) for name, (p,) in by_model.items()),
         ids=(*by_model,),
+        ways=ways,
         endpoint_prices=_price_rows(models, judges),
     )
 
@@ -143,7 +146,7 @@ def _read(path: str, kind: type[Profile], problems: list[Problem]) -> Iterator[P
 
 
 def _mistakes(path: str, by_model: Mapping[str, Sequence[ModelProfile]]) -> Iterator[Problem]:
-    """Profiles that are there twice, and combinations that a sweep cannot play."""
+    """Profiles that are there twice, and targets that contradict."""
     if not by_model:
         yield _problem(path, "it has no model.")
         return
@@ -156,17 +159,25 @@ def _mistakes(path: str, by_model: Mapping[str, Sequence[ModelProfile]]) -> Iter
             yield _problem(path, f"{name} is there twice with the same region and service_tier.")
         if len({profile.target_rpm for profile in by_model[name]}) > 1:
             yield _problem(path, f"{name}: target_rpm differs, but holds for all its calls.")
-    if all(len(of_model) == 1 for of_model in ways.values()):
-        return
-    every = {way for of_model in ways.values() for way in of_model}
-    wanted = {*product({region for region, _ in every}, {tier for _, tier in every})}
-    for name, of_model in ways.items():
-        if {*of_model} != wanted:
-            yield _problem(
-                path,
-                f"{name} lacks a region or service_tier that another line has: a sweep plays every "
-                "model in each. Put such models into files of their own.",
-            )
+
+
+def _ways(by_model: Mapping[str, Sequence[ModelProfile]]) -> Mapping[str, Sequence[dict[str, str]]]:
+    """The regions and tiers that each model is run with. A line without a region, as of another
+    provider, has the first one; a line without a tier has the default one, if others have one.
+    """
+    profiles = [profile for of_model in by_model.values() for profile in of_model]
+    region = next((profile.region for profile in profiles if profile.region), None)
+    has_tiers = any(profile.service_tier for profile in profiles)
+    return {
+        name: [
+            {
+                **({"region": profile.region or region} if region else {}),
+                **({"service_tier": profile.service_tier or DEFAULT_TIER} if has_tiers else {}),
+            }
+            for profile in of_model
+        ]
+        for name, of_model in by_model.items()
+    }
 
 
 def _problem(path: str, mistake: str) -> Problem:

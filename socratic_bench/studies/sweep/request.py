@@ -82,6 +82,7 @@ def read_sweep(
     # What the plan gives wrongly and no flag gives instead, with the axes of such flags.
     left = {name: flag for name, flag in plan.misread.items() if flag not in flags}
     misgiven = [*left, *(f.name for f in axis_settings() if f.setting.axis in left.values())]
+    chosen = {f.name for f in axis_settings() if f.setting.axis in flags or f.flag in flags}
     flags = _with_shifts({**plan.flags, **flags})
     problems: list[Words] = []
     reader = Reader(SweepSettings, replace(sources, flags=flags))
@@ -103,6 +104,11 @@ def read_sweep(
         axes=tuple(a for a in axes if a.values and not (len(a.values) == 1 and a.name in own)),
         repeats=max(1, settings.repeats),
         by_model=plan.by_model,
+        # A flag gives all models the same values.
+        ways={
+            model: [{n: value for n, value in way.items() if n not in chosen} for way in ways]
+            for model, ways in plan.ways.items()
+        },
     )
     problems = [
         *plan.mistakes,
