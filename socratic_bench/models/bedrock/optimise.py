@@ -7,6 +7,7 @@ billed is estimated by the lengths of both prompts.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from typing import Any
 
 from msgspec.structs import replace
@@ -31,11 +32,11 @@ def optimise(client: Any, request: Request, monotonic_s: Callable[[], float]) ->
     )
     analysis: list[str] = []
     optimised: str | None = None
-    for event in response["optimizedPrompt"]:
-        analysis += (
-            [event["analyzePromptEvent"]["message"]] if "analyzePromptEvent" in event else []
-        )
-        optimised = _prompt_in(event) or optimised
+    with closing(response["optimizedPrompt"]) as events:
+        for event in events:
+            if "analyzePromptEvent" in event:
+                analysis.append(event["analyzePromptEvent"]["message"])
+            optimised = _prompt_in(event) or optimised
     if not optimised:
         raise UnreadableAnswerError("OptimizePrompt gave no prompt")
     thoughts: tuple[Block, ...] = (Reasoning("\n".join(analysis)),) if analysis else ()
