@@ -39,13 +39,6 @@ WAITING = ("test_waits", "test_docs", "test_ten_minutes")
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
-    """One more for two cores: tests wait for other processes. Each worker imports all of them."""
-    n_cores = yield
-    return n_cores + n_cores // 2
-
-
 def pytest_configure() -> None:
     """Commands under test take signals, also where this process was told to ignore them (nohup)."""
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):

@@ -31,7 +31,7 @@ KINDS = {
 
 
 def mutated(place, output, *words):
-    outcome = run("dataset", "mutate", place, "--output", str(output), "--timeout", "2", *words)
+    outcome = run("dataset", "mutate", place, "--output", str(output), "--timeout", "1", *words)
     document = json.loads(outcome.stdout)
     rows = [json.loads(line) for line in output.read_text().splitlines()]
     return outcome, document, rows

@@ -239,7 +239,7 @@ def test_many_questions_that_are_no_examples_get_their_sentence_and_few_strange_
     english = [scenario for scenario in scenarios if scenario.language == "en"]
     held_out = []
     for scenario in scenarios:
-        for sentence, question in rng.sample([*examples(scenario)], 5):
+        for sentence, question in rng.sample([*examples(scenario)], 3):
             held_out.append((closest(without(scenario, question), question), sentence))
     strange = (
         *("Which football club do you support?", "How tall is the Eiffel Tower?"),
