@@ -198,8 +198,9 @@ def test_what_models_wrote_commands_no_terminal(kept, tmp_path):
 
 
 def test_items_have_a_sign_each_and_what_they_came_to(tmp_path):
-    run("--offline", "--benchmark", "execution", "--model", "emulator.recalls-25-v1:0",
-           "--task", "prediction", "--pred-generations", "1", "--output-dir", str(tmp_path))  # fmt: skip
+    words = ("--offline", "--benchmark", "execution", "--model", "emulator.recalls-25-v1:0")
+    words = (*words, "--task", "prediction", "--pred-generations", "1")
+    run(*words, "--output-dir", str(tmp_path))
     told = run("show", str(tmp_path), "--turns", "0-79")
     found = fitting(json.loads(told.stdout))
     results = [turn["result"] for turn in found["turns"]]
