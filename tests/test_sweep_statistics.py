@@ -328,7 +328,7 @@ class TestGates:
         [
             ("overall_score.low=3", SCENARIOS[:1], ("need 2 samples", "not 1", "--scenarios")),
             ("fame.low=3", SCENARIOS, ("names no metric: 'fame'", "overall_score")),
-            ("lapse_rate.median.low=3", SCENARIOS, ("no time until an event", "turns_held")),
+            ("lapse_rate.median.low=3", SCENARIOS, ("not a time until an event", "turns_held")),
             (
                 "usefulness.low=.1",
                 (*SCENARIOS, "--no-judge"),

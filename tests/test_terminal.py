@@ -92,7 +92,7 @@ def test_a_closing_line_tells_the_result(tmp_path):
         f"{document['run_id'][-4:]} completed: score {score:.3g} of 10 (8 of 8 judged), "
         f"discipline {document['metrics']['discipline']:.2f}, "
         f"usefulness {document['metrics']['usefulness']:.2f}, "
-        f"insights reached {document['metrics']['insights_reached']:.2f}, "
+        f"student reached {document['metrics']['insights_reached']:.0%} of insights, "
         f"score drops from {trend['before']:.1f} to {trend['after']:.1f} at turn 5, "
         "no lasting lapse, "
         f"{number(cost)} USD (simulated), "

@@ -32,8 +32,8 @@ from socratic_bench.types import plural
 SMALLEST_P, LARGEST_P = 0.001, 0.99
 NO_INTERVALS: Mapping[NoInterval, str] = {
     "no_spread": "same difference in every {unit}",
-    "too_few_scenarios": "no interval",
-    "needs_stats": "install stats for intervals",
+    "too_few_scenarios": "no CI",
+    "needs_stats": "CI needs the extra stats",
 }
 
 
@@ -169,7 +169,7 @@ def _interval_text(difference: PairedDifference, mean: float, comparison: _Compa
     low, high = difference.low, difference.high
     low, high = (low, high) if mean > 0 else (0.0 - high, 0.0 - low)
     places = 1 if comparison.is_time else 2
-    return f"95 % {low:.{places}f} to {high:.{places}f}"
+    return f"95 % CI {low:.{places}f} to {high:.{places}f}"
 
 
 def _why(difference: PairedDifference, comparison: _Comparison) -> str:
@@ -187,17 +187,17 @@ def _why(difference: PairedDifference, comparison: _Comparison) -> str:
             f"at least {plural(max(needed or 0, least), comparison.unit)} are needed"
         )
     if needed is None:
-        return f"{count} show no difference: longer or harder runs may"
+        return f"no difference in {count}: longer or harder runs may show one"
     return (
-        f"{count} do not decide (p {p_text(difference.p_adjusted)}); {needed} would in most cases, "
-        "if they differ as these do"
+        f"not significant with {count} (p {p_text(difference.p_adjusted)}); about {needed} would "
+        "be enough if they vary like these"
     )
 
 
 def _claim(mean: float | None, first: str, second: str, comparison: _Comparison) -> str:
     """Which of two models is better so far, and by how much."""
     if mean is None:
-        return f"{first} and {second} were both played"
+        return f"{first} and {second} cannot be compared"
     if not mean:
         equal = "held equally long" if comparison.is_time else "are equally good"
         return f"{first} and {second} {equal}"

@@ -237,12 +237,9 @@ def headline(metrics: Mapping[str, Any]) -> tuple[str, ...]:
     score = metrics["overall_score"]
     if score is None:
         return ("no score",)
-    beside = {name: name.replace("_", " ") for name in (*AXES, "insights_reached")}
-    axes = [
-        f"{words} {metrics[name]:.2f}"
-        for name, words in beside.items()
-        if metrics[name] is not None
-    ]
+    axes = [f"{name} {metrics[name]:.2f}" for name in AXES if metrics[name] is not None]
+    if (reached := metrics["insights_reached"]) is not None:
+        axes.append(f"student reached {reached:.0%} of insights")
     unlike = metrics.get("unjudged_differ_by")
     note = [f"unjudged turns are unlike the judged ones ({', '.join(unlike)})"] if unlike else []
     if metrics["half_life_censored"]:
