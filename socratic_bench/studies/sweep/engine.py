@@ -229,6 +229,13 @@ class SweepControl:
         self.state.count(job.cell.model, n_running=1)
         return job
 
+    def is_unpaid(self) -> bool:
+        """Whether the sweep ends before any call, since the budget does not cover its next cell."""
+        if self.budget and self._waiting and not self.budget.n_covered([self._waiting[0]]):
+            n_paid, n_cells = self.state.n_completed, self.state.n_cells
+            self._spent = self.budget.refusal(self._waiting[0], n_paid, n_cells)
+        return self._spent is not None
+
     def on_end(self, job: CellJob, row: CellRow) -> None:
         """A cell's run is over, well or badly."""
         self.state.on_end(row)

@@ -325,8 +325,10 @@ def _cell_of(row: CellRow, primary: str) -> CellStatus:
 
 
 def _is_newer(journal: _Journal, row: CellStatus) -> bool:
-    """Whether a process plays a failed run again."""
-    return bool(journal.process_at and row.last_at and journal.process_at > row.last_at)
+    """Whether a process plays a failed run again. Rows have whole seconds."""
+    if journal.process_at is None or row.last_at is None:
+        return False
+    return journal.process_at > row.last_at + timedelta(seconds=1)
 
 
 def _run_of(key: str) -> str:

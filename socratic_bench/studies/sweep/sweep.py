@@ -240,7 +240,8 @@ class _SweepProcess:
         try:
             with self._spending(begun, grid, rows, is_to_play=bool(jobs)) as budget:
                 control.budget = budget
-                self._pace = self._play(control, begun, grid, n_jobs=len(jobs)) if jobs else ()
+                if jobs and not control.is_unpaid():
+                    self._pace = self._play(control, begun, grid, n_jobs=len(jobs))
                 if control.n_elsewhere:
                     rows.update(self._rows_of_others(begun, cells, rows, indices))
                 unfinished = [job for job in all_jobs if job.cell.key not in rows]
