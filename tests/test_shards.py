@@ -1,4 +1,4 @@
-"""Shards of a sweep: which runs each one plays, its part of the limits, and all of them together."""
+"""Shards of a sweep: which runs each one plays, its part of the limits, and all together."""
 
 import fcntl
 from collections.abc import Iterator, Mapping
@@ -233,7 +233,7 @@ def test_a_run_that_a_living_process_plays_is_left_to_it(service, tmp_path):
     service.reset(faults=("hang:role=judge:ms=600000",))
     late = sweep(service, tmp_path, "--shard", "0/2", "--max-connections", "4", "--deadline", "1")
     assert (late.exit_code, late.document["end_reason"]) == (7, "deadline")
-    journal = sorted((tmp_path / "journal" / "runs").glob("*.jsonl"))[0]
+    journal = min((tmp_path / "journal" / "runs").glob("*.jsonl"))
     service.reset()
     with journal.open() as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -242,8 +242,7 @@ class _SweepProcess:
                 control.budget = budget
                 if jobs and not control.is_unpaid():
                     self._pace = self._play(control, begun, grid, n_jobs=len(jobs))
-                if control.n_elsewhere:
-                    rows.update(self._rows_of_others(begun, cells, rows, indices))
+                rows.update(self._rows_of_others(control, begun, cells, rows, indices))
                 unfinished = [job for job in all_jobs if job.cell.key not in rows]
                 self._n_paid = budget.n_covered(unfinished) + state.n_completed if budget else None
         finally:
@@ -254,14 +253,16 @@ class _SweepProcess:
 
     def _rows_of_others(
         self,
+        control: SweepControl,
         begun: SweepFile,
         cells: Sequence[Cell],
         rows: Mapping[str, CellRow],
         indices: Sequence[CellIndex],
     ) -> Mapping[str, CellRow]:
         """How cells have ended meanwhile that another process played."""
-        left = [cell for cell in cells if cell.key not in rows]
-        ended = read_rows(begun, left, indices, self._stores.all, self._benchmark)
+        left = [cell for cell in cells if cell.key not in rows] if control.n_elsewhere else []
+        stores = self._stores.all if left else ()
+        ended = read_rows(begun, left, indices if left else (), stores, self._benchmark)
         return {cell.key: ended[cell.key] for cell in left if cell.key in ended}
 
     @contextmanager
