@@ -81,7 +81,8 @@ def _say(document: ListDocument) -> None:
         for run in document.runs
     ]
     if rows:
-        say_table(HEADS, rows, ("USD", "runs", "models"))
+        # An id stays whole, to be copied.
+        say_table(HEADS, rows, ("USD", "runs", "models"), max(len(row[0]) for row in rows))
     else:
         say(f"no runs in {plain(document.place)}")
 

@@ -175,11 +175,12 @@ def say_table(
     heads: Sequence[str],
     rows: Sequence[Sequence[str]],
     left_out: Sequence[str] = terminal.LEFT_OUT,
+    least_name: int = terminal.LEAST_NAME,
 ) -> None:
     """Print a table; see `terminal.table`. Cells may have what models and users wrote."""
     plain_rows = [[plain(cell) for cell in row] for row in rows]
     plain_heads = [plain(head) for head in heads]
-    for line in terminal.table(plain_heads, plain_rows, left_out=left_out):
+    for line in terminal.table(plain_heads, plain_rows, None, left_out, least_name):
         say(line.rstrip())
 
 

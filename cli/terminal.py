@@ -96,20 +96,21 @@ def table(
     rows: Sequence[Sequence[str]],
     width: int | None = None,
     left_out: Sequence[str] = LEFT_OUT,
+    least_name: int = LEAST_NAME,
 ) -> list[str]:
     """Lines of a table that fit a width in columns: names on the left, figures on the right.
 
     What begins with an exclamation mark is coloured. The columns `left_out` are left out, in that
-    order, where there is no room. Cells must be plain text.
+    order, where there is no room for `least_name` columns of a name. Cells must be plain text.
     """
     width = columns() if width is None else width
     by_head = dict(zip(heads, map(list, zip(heads, *rows, strict=True)), strict=True))
     longest = _widest(by_head[heads[0]])
     for head in left_out:
-        if _room(by_head, width) < min(longest, LEAST_NAME):
+        if _room(by_head, width) < min(longest, least_name):
             by_head.pop(head, None)
     widths = [_widest(column) for column in by_head.values()]
-    widths[0] = min(longest, max(_room(by_head, width), LEAST_NAME))
+    widths[0] = min(longest, max(_room(by_head, width), least_name))
     return [_line(row, widths) for row in zip(*by_head.values(), strict=True)]
 
 

@@ -272,13 +272,13 @@ class TestEndingEarly:
             first_s=1.0,
         )
 
-        assert ending(result, out) == Ending("deadline", "partial", 6, 1, curated=False)
+        assert ending(result, out) == Ending("deadline", "partial", 7, 1, curated=False)
         assert result.document["error"]["retryable"] is True
 
     def test_a_deadline_that_passed_before_the_first_turn_is_partial_too(self, play, out):
         result = play(deadline_s=0.001)
 
-        assert ending(result, out) == Ending("deadline", "partial", 6, 0, curated=False)
+        assert ending(result, out) == Ending("deadline", "partial", 7, 0, curated=False)
 
     def test_a_run_can_be_played_beside_the_main_thread(self, play):
         with ThreadPoolExecutor(1) as pool:
