@@ -33,7 +33,6 @@ CALLERS_KEPT = 0.9  # of so many as waited together, this share counts after eac
 # Nobody sends for so long after throttling, of one caller and of several; a service may ask for
 # more, up to the last.
 REST_S, REST_OF_MANY_S, REST_MAX_S = 0.1, 0.4, 120.0
-PAUSE_S = 15.0  # the rate does not grow for so long after an error of the server
 # Between two calls a caller may be at other models for as long as so many requests take, and at
 # least this: a longer pause tells nothing of a quota.
 TURN_REQUESTS, TURN_S = 2, 2.0
@@ -63,7 +62,7 @@ class AdaptiveRate:
     def __init__(self) -> None:
         self.per_s = self._base_per_s = START_PER_S
         self._step_per_s = 0.0
-        self._last_s = self._rests_until_s = self._grows_from_s = -inf
+        self._last_s = self._rests_until_s = -inf
         # Since the rate was narrowed: when that was, when requests were sent, how many answers
         # came, how many widen it, and how many callers waited together at most.
         self._narrowed_at_s, self._measured_from_s = -inf, 0.0
@@ -112,12 +111,8 @@ class AdaptiveRate:
     def record_answer(self, now_s: float) -> None:
         """A request got through; the rate grows if another one would have to wait."""
         self._n_answers += 1
-        if self.due_s() > now_s >= self._grows_from_s:
+        if self.due_s() > now_s:
             self.per_s += self._step_per_s
-
-    def record_server_error(self, now_s: float) -> None:
-        """The server made an error, which tells nothing of quotas."""
-        self._grows_from_s = now_s + PAUSE_S
 
     def record_throttling(
         self, now_s: float, sent_at_s: float, retry_after_s: float | None, n_waiting: int

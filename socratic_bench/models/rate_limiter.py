@@ -27,7 +27,7 @@ from socratic_bench.models.rate_target import (
     RateTarget,
     target_of,
 )
-from socratic_bench.ports.provider import SERVER_ERROR, THROTTLED, Provider
+from socratic_bench.ports.provider import THROTTLED, Provider
 from socratic_bench.types import Request, Usage
 
 # An estimate of input tokens may be so many times too low, by what the service counted so far.
@@ -261,8 +261,6 @@ class RateLimiter:
             if code == THROTTLED:
                 self._n_throttled += 1
                 self._rate.record_throttling(now_s, slot.sent_at_s, retry_after_s, len(self._queue))
-            elif code == SERVER_ERROR:
-                self._rate.record_server_error(now_s)
             after_per_s = self.per_s
         self._stall_watch.record_failure()
         if after_per_s == before_per_s:

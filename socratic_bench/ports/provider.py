@@ -15,7 +15,6 @@ from socratic_bench.settings import CoreConfig
 from socratic_bench.types import CallKey, Completion, EndReason, Message, Request, StopReason, Usage
 
 THROTTLED = "throttled"
-SERVER_ERROR = "server_error"
 INVALID_REQUEST = "invalid_request"
 
 
@@ -58,8 +57,7 @@ class ErrorKind(Struct, frozen=True, kw_only=True):
 
     Attributes:
         code: its word in documents; `THROTTLED` slows down further requests to the model, and
-            `SERVER_ERROR` keeps their rate from rising for a while. `INVALID_REQUEST` concerns one
-            request alone.
+            `INVALID_REQUEST` concerns one request alone.
         message: what the service said.
         model_id: the model, or else the service, that it concerns; the error names it first.
         called: the kind in a word or two for people, such as "connection lost"; else the code.
