@@ -535,7 +535,7 @@ def test_the_report_recommends_a_model_by_task_and_names_what_failed(tmp_path):
     assert [name for name in outcome.document["sections"] if name in names] == names
     best = text.partition("## Which model for which task")[2].partition("\n## ")[0]
     assert best.count(f"| {model('right')} | 100 % (28 % to 100 %) |") == 6
-    failed = text.partition("## What items failed by")[2].partition("\n## ")[0]
+    failed = text.partition("## Why items failed")[2].partition("\n## ")[0]
     assert "| completeness | 0 | 24 (100 %) | 0 |" in failed
     assert "| refused | 0 | 0 | 24 (100 %) |" in failed
 

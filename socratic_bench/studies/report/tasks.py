@@ -237,7 +237,7 @@ def _failures(study: Study, view: TaskView) -> Section:
         [spaced(name), *(_count_cell(counts[name][model], totals[model]) for model in models)]
         for name in names
     ]
-    name, title = "task-failures", "What items failed by"
+    name, title = "task-failures", "Why items failed"
     if not rows:
         return folded(name, title, note="No item failed.")
     note = (
