@@ -5,6 +5,7 @@
 # make coverage  how much of the code the tests reach
 # make docs   writes the tables that are generated from the program, in the pages and for --help
 # make test-report  opens a report in Chromium, which is installed where apt-get can do it
+# make test-dashboard  goes the whole way through the dashboard in Chromium
 # make torture  kills, storms of failures, odd verdicts by the thousand, and every variant of a fault
 # make reliability  plays every fault for every role, and writes what happens into docs/dev/reliability.md
 # make validity  simulates what figures and intervals withstand, into docs/dev/validity.md, and measures
@@ -26,7 +27,7 @@ RUNNER_VARIABLES := RUNNER_DEFAULT_TURNS RUNNER_JUDGE_MODEL RUNNER_STUDENT_MODEL
 	RUNNER_S3_BUCKET RUNNER_S3_PREFIX RUNNER_S3_KMS_KEY_ID AWS_REGION AWS_DEFAULT_REGION
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-report test test-report coverage docs torture reliability check requirements audit validity oracles bench clean
+.PHONY: help demo demo-report test test-report test-dashboard coverage docs torture reliability check requirements audit validity oracles bench clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile image.mk
@@ -80,7 +81,16 @@ CHROMIUM = command -v chromium >/dev/null || { apt-get update -qq && apt-get ins
 
 test-report: $(VENV)/.browser
 	@$(CHROMIUM)
-	@$(BIN)/python -m pytest tests/browser -m browser -n 0 -q
+	@$(BIN)/python -m pytest tests/browser/test_report_page.py -m browser -n 0 -q
+
+$(VENV)/.dashboard: requirements-dashboard.txt $(VENV)/.browser
+	@echo "Installing the packages that the dashboard needs ..." >&2
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dashboard.txt
+	@touch $@
+
+test-dashboard: $(VENV)/.dashboard
+	@$(CHROMIUM)
+	@$(BIN)/python -m pytest tests/browser/test_dashboard.py -m browser -n 0 -q
 
 docs: $(VENV)/.dev
 	@PYTHONPATH=. $(BIN)/python tools/tables.py

@@ -5,7 +5,7 @@ the browser and actions back, so a page needs no widgets of its own.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -63,15 +63,25 @@ class View:
         """Open another page of the dashboard."""
         self._client.run_javascript(f"location.assign({orjson.dumps(path).decode()})")
 
+    def poll(self, every_s: float, show: Callable[[], Awaitable[None]]) -> None:
+        """Call `show` again and again while the page is open; an error is shown on the page."""
+        ui.timer(every_s, partial(self._attempt, show))
+
+    def soon(self, show: Callable[[], Awaitable[None]]) -> None:
+        """Call `show` once the page is there: what takes long would leave it blank."""
+        ui.timer(0.05, partial(self._attempt, show), once=True)
+
+    async def _attempt(self, perform: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await perform()
+        except BenchError as error:
+            self.say(" ".join(filter(None, (error.message, error.hint))))
+
     def on_action(self, perform: Callable[[Action], Awaitable[None]]) -> None:
         """Perform what a person does; an error of the program is shown on the page."""
 
         async def handle(event: GenericEventArguments) -> None:
-            action = Action(**event.args)
-            try:
-                await perform(action)
-            except BenchError as error:
-                self.say(" ".join(filter(None, (error.message, error.hint))))
+            await self._attempt(partial(perform, Action(**event.args)))
 
         ui.on("action", handle)
 

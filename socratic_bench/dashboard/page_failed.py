@@ -12,7 +12,6 @@ from socratic_bench.dashboard.page import Action, View, render
 from socratic_bench.dashboard.page_queue import perform_on_job
 from socratic_bench.dashboard.page_watch import sweep_title
 from socratic_bench.dashboard.workspace import Workspace
-from socratic_bench.errors import BenchError
 from socratic_bench.studies.sweep.status import CellStatus
 
 JUDGE_AGAIN = "Score the run again: socratic-runner judge."
@@ -59,10 +58,7 @@ def register(workspace: Workspace) -> None:
 
         async def read_verdicts() -> None:
             place, region = workspace.sweep_place(sweep_id), workspace.command.region()
-            try:
-                unjudged.extend(await in_process(unjudged_turns, place, region))
-            except BenchError as error:
-                view.say(error.message)
+            unjudged.extend(await in_process(unjudged_turns, place, region))
             await show()
 
         async def perform(action: Action) -> None:
@@ -70,8 +66,8 @@ def register(workspace: Workspace) -> None:
             await show()
 
         view.on_action(perform)
-        ui.timer(0.05, read_verdicts, once=True)
-        ui.timer(max(1.0, workspace.poll_s), show)
+        view.soon(read_verdicts)
+        view.poll(max(1.0, workspace.poll_s), show)
 
 
 def _rows(

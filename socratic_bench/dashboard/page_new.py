@@ -106,7 +106,7 @@ class _NewPage:
         self._view.on_action(self._perform)
         if problem:
             self._view.say(problem)
-        ui.timer(0.05, partial(self._load, values), once=True)
+        self._view.soon(partial(self._load, values))
 
     def _read_earlier(self) -> tuple[str, Mapping[str, Any]]:
         """Name and keys of the plan that fills the form: of a job, or of an uploaded file."""
@@ -161,10 +161,10 @@ class _NewPage:
     def _reason(self, entry: Mapping[str, Any], tiers: Sequence[str], *, is_offline: bool) -> str:
         """Why a model cannot be chosen; empty if it can."""
         name, prices = entry["model_id"], entry.get("prices") or {}
-        if is_offline != entry["embedded"]:
-            return "not simulated" if is_offline else "only with offline"
-        if not is_offline and not entry["allowed"]:
-            return "not in BEDROCK_MODEL_IDS"
+        if is_offline and not entry["embedded"]:
+            return "not simulated"
+        if not (is_offline or entry["allowed"]):
+            return "only with offline" if entry["embedded"] else "not in BEDROCK_MODEL_IDS"
         lacking = [tier for tier in tiers if tier not in ("", "default") and tier not in prices]
         if lacking and not is_offline:
             return f"no service tier {lacking[0]}"
@@ -220,7 +220,7 @@ class _NewPage:
             file.write(self._plan_text)
             file.flush()
             flags = store_flags(self._workspace.place)
-            output = await self._workspace.run("doctor", "--config", file.name, *flags)
+            output = await self._workspace.run("doctor", file.name, *flags)
         document = output.document
         failures = {
             model["model_id"]: check["message"]

@@ -40,7 +40,7 @@ def register(workspace: Workspace) -> None:
             await show()
 
         view.on_action(perform)
-        ui.timer(workspace.poll_s, show)
+        view.poll(workspace.poll_s, show)
 
     @ui.page("/jobs/{job_id}")
     async def job_page(job_id: str) -> None:
@@ -58,7 +58,7 @@ def register(workspace: Workspace) -> None:
                 state = render("job_state.html", row=row)
                 view.update({"job": state, "log": render("text.html", text=log)})
 
-        ui.timer(workspace.poll_s, show)
+        view.poll(workspace.poll_s, show)
 
 
 async def perform_on_job(workspace: Workspace, action: Action) -> None:

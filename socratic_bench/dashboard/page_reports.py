@@ -57,7 +57,7 @@ def _serve_list(workspace: Workspace) -> None:
         await list_files()
 
     view.on_action(perform)
-    ui.timer(0.05, show, once=True)
+    view.soon(show)
 
 
 async def _make(workspace: Workspace, action: Action) -> str:

@@ -36,14 +36,10 @@ def register(workspace: Workspace) -> None:
 
         async def show() -> None:
             region = workspace.command.region()
-            try:
-                compared = await in_process(side_by_side, first, second, region)
-            except BenchError as error:
-                view.say(error.message)
-                return
+            compared = await in_process(side_by_side, first, second, region)
             view.update({"compared": render("compared.html", compared=compared)})
 
-        ui.timer(0.05, show, once=True)
+        view.soon(show)
 
     @ui.page("/pair")
     async def pair(
@@ -77,15 +73,14 @@ class _Results:
         content = render("results.html", id=self._sweep_id)
         self._view = View(f"{title}: results", content, store=workspace.place)
         self._view.on_action(self._perform)
-        ui.timer(0.05, self._first, once=True)
+        self._view.soon(self._first)
 
     async def _first(self) -> None:
         try:
             await self._compute({})
-        except BenchError as error:
+        except BenchError:
             self._view.update({"results": ""})
-            self._view.say(error.message)
-            return
+            raise
         assert self._figures  # noqa: S101 -- just computed
         sweeps = [
             (status.sweep.sweep_id, [*map(str, status.axes.get("model", ()))])

@@ -41,4 +41,4 @@ def register(workspace: Workspace) -> None:
             await show()
 
         view.on_action(perform)
-        ui.timer(max(LIST_POLL_S, workspace.poll_s), show)
+        view.poll(max(LIST_POLL_S, workspace.poll_s), show)

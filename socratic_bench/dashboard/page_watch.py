@@ -50,7 +50,7 @@ def register(workspace: Workspace) -> None:
             await show()
 
         view.on_action(perform)
-        ui.timer(workspace.poll_s, show)
+        view.poll(workspace.poll_s, show)
 
     @ui.page("/sweeps/{sweep_id}/runs/{run_id}")
     async def dialogue(sweep_id: str, run_id: str) -> None:
@@ -73,7 +73,7 @@ def register(workspace: Workspace) -> None:
                 }
             )
 
-        ui.timer(workspace.poll_s, show)
+        view.poll(workspace.poll_s, show)
 
 
 def sweep_title(workspace: Workspace, sweep_id: str) -> str:

@@ -72,6 +72,7 @@ def _listen(address: Address) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((address.host, address.port))
+        listener.listen()  # a browser that is quicker than the server waits
     except OSError as error:
         listener.close()
         raise UsageError(

@@ -116,9 +116,10 @@ class Workspace:
         return f"{self.place}/sweeps/{sweep_id}"
 
     def names(self) -> Mapping[str, str]:
-        """The names that people have given to sweeps."""
+        """The names of sweeps: those that people have given them, or of their jobs."""
+        names = {job.sweep_id: job.name for job in self.jobs.all() if job.sweep_id}
         try:
-            return msgspec.json.decode(self.store.get(NAMES) or b"{}", type=dict[str, str])
+            return names | msgspec.json.decode(self.store.get(NAMES) or b"{}", type=dict[str, str])
         except msgspec.DecodeError as error:
             raise ArtifactError(f"{self.store.location(NAMES)} is damaged: {error}") from error
 
