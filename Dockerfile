@@ -76,7 +76,7 @@ CMD ["-n", "auto", "-q"]
 # library. Depends on their locks.
 FROM packages AS extras
 COPY requirements-*.txt ./
-ARG EXTRAS="golden openai report stats tables ui"
+ARG EXTRAS="golden openai otel report stats tables ui"
 RUN python -m pip install --quiet --require-hashes --only-binary=:all: --no-deps --no-compile \
         --target /extras$LIB/site-packages $(printf -- '-r requirements-%s.txt ' ${EXTRAS})
 RUN cd /extras$LIB/site-packages \

@@ -94,6 +94,32 @@ class Options(Struct, frozen=True, kw_only=True):
             "add a summary and annotations to the step of GitHub Actions",
         ),
     ] = False
+    otel: Annotated[
+        bool,
+        Setting("pipelines and traces", None, "send traces by OTLP (OTEL_EXPORTER_OTLP_ENDPOINT)"),
+    ] = False
+    otel_content: Annotated[
+        bool,
+        Setting(
+            "pipelines and traces", None, "traces also hold what was said, and judges' reasons"
+        ),
+    ] = False
+    trace: Annotated[
+        str | None,
+        Setting("pipelines and traces", "FILE", "write traces to a file, as OTLP JSON lines"),
+    ] = None
+    enable_galileo: Annotated[
+        bool,
+        Setting("pipelines and traces", None, "send traces with content to Galileo"),
+    ] = False
+    galileo_project: Annotated[
+        str | None,
+        Setting("pipelines and traces", "NAME", "project in Galileo (GALILEO_PROJECT)"),
+    ] = None
+    galileo_log_stream: Annotated[
+        str | None,
+        Setting("pipelines and traces", "NAME", "log stream in Galileo (GALILEO_LOG_STREAM)"),
+    ] = None
     quiet: Annotated[bool, Setting("output", None, "no progress on stderr", short="q")] = False
     debug: Annotated[bool, Setting("output", None, "print tracebacks on stderr")] = False
 

@@ -47,9 +47,11 @@ from .pipeline import pipeline_problems, write_checks
 from .progress import listener_for, say_estimate, say_result
 from .run_in_thread import run_in_thread, take_signals
 from .settings import call_by_flags, read
+from .tracing import close_traces, open_traces, trace_problems
 
 if TYPE_CHECKING:
     from socratic_bench.studies.formats.checks import Checks
+    from socratic_bench.tracing.exporting import Traces
 
 
 class EarlierRun(Struct, frozen=True, kw_only=True):
@@ -71,17 +73,20 @@ def perform_run(flags: Flags, problems: Sequence[Words], run_id: str | None = No
         config, misread = read(flags)
         cancel_token = take_signals()
         problems = [*problems, *misread_file]
-        problems = [*problems, *pipeline_problems(flags)]
+        problems = [*problems, *pipeline_problems(flags), *trace_problems(flags)]
         config, mistakes, entries = with_earlier_run(
             flags, config, [*problems, *misread], run_id, cancel_token
         )
         plan = prepare(config, mistakes, flagged=fields_of(type(config), flags))
         if flags.get("dry-run"):
             return print_estimate(plan, flags, cancel_token)
-        result = _perform(plan, cancel_token, entries, flags)
+        traces = open_traces(flags)
+        result = _perform(plan, cancel_token, entries, flags, traces)
     except Exception as error:  # noqa: BLE001 -- the document says what was asked for
         return _print_unstarted(error, config, flags)
-    return _print_result(result, plan.benchmark, flags)
+    code = _print_result(result, plan.benchmark, flags)
+    close_traces(traces, flags)
+    return code
 
 
 def _with_config_file(flags: Flags) -> tuple[Flags, Sequence[Problem]]:
@@ -197,14 +202,19 @@ def print_estimate(plan: Plan, flags: Flags, cancel_token: CancelToken) -> int:
 
 
 def _perform(
-    plan: Plan, cancel_token: CancelToken, entries: Sequence[Entry], flags: Flags
+    plan: Plan,
+    cancel_token: CancelToken,
+    entries: Sequence[Entry],
+    flags: Flags,
+    traces: "Traces | None",
 ) -> RunResult:
     """Play in another thread; the main thread stays free for signals."""
+    listener = listener_for(plan, quiet=bool(flags.get("quiet")))
     return run_in_thread(
         partial(
             perform,
             plan,
-            listener=listener_for(plan, quiet=bool(flags.get("quiet"))),
+            listener=traces.traced(plan, listener) if traces else listener,
             cancel_token=cancel_token,
             entries=entries,
             is_journal_shown="brief" not in flags,

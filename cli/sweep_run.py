@@ -18,6 +18,7 @@ from socratic_bench.statistics.intervals import is_available
 from socratic_bench.studies.figures import danger
 from socratic_bench.studies.formats.checks import checks_of_error, checks_of_sweep
 from socratic_bench.studies.sweep.document import document_of, exit_code
+from socratic_bench.studies.sweep.engine import untraced
 from socratic_bench.studies.sweep.estimate import forecast_sweep
 from socratic_bench.studies.sweep.plan_file import NO_PLAN, PlanFile, read_plan_file
 from socratic_bench.studies.sweep.preflight import check
@@ -44,6 +45,7 @@ from .run_in_thread import run_in_thread, take_signals
 from .settings import Options, bucket_region, export_variables, sources
 from .sweep_display import display_for
 from .terminal import count, duration, marked, number
+from .tracing import close_traces, open_traces, trace_problems
 
 NO_MODEL_PROFILES = Problem.of(
     "{judge_profiles} needs 360-Eval's profiles of models as the config file (.jsonl)."
@@ -67,8 +69,15 @@ def perform(flags: Flags, problems: Sequence[Words]) -> int:
         if flags.get("dry-run"):
             return _print_estimate(request, flags, cancel_token)
         display = display_for(request.grid.factors, quiet=bool(flags.get("quiet")))
+        traces = open_traces(flags)
         result = run_in_thread(
-            lambda: perform_sweep(request, display=display, cancel_token=cancel_token, call=flag_of)
+            lambda: perform_sweep(
+                request,
+                display=display,
+                cancel_token=cancel_token,
+                call=flag_of,
+                traced=traces.traced if traces else untraced,
+            )
         )
     except BenchError as error:
         error.call_settings(flag_of)
@@ -77,7 +86,9 @@ def perform(flags: Flags, problems: Sequence[Words]) -> int:
         print_failure(error, flags)
         write_checks(flags, partial(checks_of_error, "sweep", error))
         return error.exit_code
-    return _print_result(result, flags)
+    code = _print_result(result, flags)
+    close_traces(traces, flags)
+    return code
 
 
 def read_request(flags: Flags, problems: Sequence[Words]) -> SweepRequest:
@@ -88,7 +99,10 @@ def read_request(flags: Flags, problems: Sequence[Words]) -> SweepRequest:
     if "processes" in flags:
         problems = [*problems, NO_PROCESSES]
     plan = read_plan(flags, problems)
-    keeps, problems = not flags.get("dry-run"), [*problems, *pipeline_problems(flags)]
+    keeps, problems = (
+        not flags.get("dry-run"),
+        [*problems, *pipeline_problems(flags), *trace_problems(flags)],
+    )
     request, misread = read_sweep(flags, sources({**plan.flags, **flags}), plan, keeps=keeps)
     check(request, [*problems, *misread], is_available)
     return request

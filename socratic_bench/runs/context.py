@@ -25,6 +25,9 @@ class Listener:
     ignores everything; subclasses override what they want to hear.
     """
 
+    def on_resume(self) -> None:
+        """The run that starts next was begun by an earlier process."""
+
     def on_start(self, run_id: str, config: CoreConfig, opening: Sample) -> None: ...
 
     def on_call(self, event: CallEvent) -> None: ...

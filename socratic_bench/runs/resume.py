@@ -121,6 +121,8 @@ def start_run(context: RunContext, stores: RunStores, entries: Sequence[Entry]) 
             "that entry."
         )
     context.usage_tracker.take_over(replay_log, context.plan.models)
+    if acquired.journal.was_there:
+        context.listener.on_resume()
     if replay_log.n_answers:
         context.listener.on_notice(
             f"{plural(replay_log.n_answers, 'call')} of {context.run_id} had been answered and "

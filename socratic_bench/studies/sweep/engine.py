@@ -28,7 +28,7 @@ from socratic_bench.models.cancel import CancelToken
 from socratic_bench.models.events import CallAnswered, CallBegan, CallEvent
 from socratic_bench.ports.benchmark import Benchmark, MetricInfo
 from socratic_bench.ports.parts import Views
-from socratic_bench.runs import perform, prepare
+from socratic_bench.runs import Plan, perform, prepare
 from socratic_bench.runs.context import Listener
 from socratic_bench.runs.gates import metric_at
 from socratic_bench.runs.services import Services
@@ -338,6 +338,13 @@ UNDER_WAY: frozenset[EndReason] = frozenset(
     {"interrupted", "deadline", "budget", "credentials", "artifacts"}
 )
 
+# Makes a run's listener one that traces it, too.
+Traced = Callable[[Plan, Listener], Listener]
+
+
+def untraced(_: Plan, listener: Listener) -> Listener:
+    return listener
+
 
 class SweepEngine(Struct, frozen=True, kw_only=True):
     """What it takes to play cells of a grid; what failed tells settings as `call` has them.
@@ -350,6 +357,7 @@ class SweepEngine(Struct, frozen=True, kw_only=True):
     control: SweepControl
     call: Naming = str
     called: threading.Event = field(default_factory=threading.Event)
+    traced: Traced = untraced
 
     def play(self, at_once: int, cancel_token: CancelToken) -> None:
         """Play the cells of `control`, from several threads, until it has no other. Every cell that
@@ -373,9 +381,10 @@ class SweepEngine(Struct, frozen=True, kw_only=True):
         try:
             plan = prepare(self.grid.config(job.cell), price_tables=self.services.price_tables)
             with cancel_token.parent_of(token):
+                heard = _CallListener(job.cell.model, self.control.state, self.called)
                 result = perform(
                     replace(plan, run_id=job.run_id, order=job.order, is_damaged=job.is_damaged),
-                    listener=_CallListener(job.cell.model, self.control.state, self.called),
+                    listener=self.traced(plan, heard),
                     cancel_token=token,
                     services=self.services,
                 )

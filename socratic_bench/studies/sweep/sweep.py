@@ -26,7 +26,14 @@ from socratic_bench.runs.services import Services
 from socratic_bench.storage.keys import index_of
 from socratic_bench.storage.stores import ListedStores
 from socratic_bench.studies.places import CellIndex, run_id, run_ids_begin_with
-from socratic_bench.studies.sweep.engine import SweepControl, SweepDisplay, SweepEngine, SweepState
+from socratic_bench.studies.sweep.engine import (
+    SweepControl,
+    SweepDisplay,
+    SweepEngine,
+    SweepState,
+    Traced,
+    untraced,
+)
 from socratic_bench.studies.sweep.grid import Cell, CellJob, Grid
 from socratic_bench.studies.sweep.preflight import Preflight
 from socratic_bench.studies.sweep.request import SweepRequest
@@ -81,11 +88,14 @@ def perform_sweep(
     cancel_token: CancelToken,
     now: Callable[[], datetime] = utc_now,
     call: Naming = str,
+    traced: Traced = untraced,
 ) -> SweepResult:
     """Play all that is missing of a sweep. Raises `UsageError` if it cannot begin or go on. What is
     told of cells calls settings as `call` does, which is a function of a module.
     """
-    return _SweepProcess(request, display, cancel_token, now, call).result()
+    process = _SweepProcess(request, display, cancel_token, now, call)
+    process.traced = traced
+    return process.result()
 
 
 class _SweepProcess:
@@ -105,6 +115,7 @@ class _SweepProcess:
         self._token = cancel_token
         self._now = now
         self._call = call
+        self.traced: Traced = untraced
         self._called = threading.Event()  # set as the first call of a cell begins
         self._notices: list[str] = []
         self._pace: tuple[ModelThroughput, ...] = ()
@@ -387,6 +398,7 @@ class _SweepProcess:
                 control=control,
                 call=self._call,
                 called=self._called,
+                traced=self.traced,
             )
             engine.play(min(settings.max_connections, n_jobs), self._token)
             return targets.report()
