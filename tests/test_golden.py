@@ -15,6 +15,7 @@ from socratic_bench.benchmarks.golden.settings import Settings
 from socratic_bench.emulator import Emulator, parse_fault
 from socratic_bench.emulator import Settings as EmulatorSettings
 from socratic_bench.errors import ModelError, UsageError
+from socratic_bench.models.bedrock.request import estimated_tokens
 from socratic_bench.studies.sweep.profiles import read_profiles
 from tests.command import ROOT, account, begin, run
 from tests.fakes import wait_until
@@ -683,6 +684,24 @@ def test_an_outage_of_the_optimiser_is_retried(kind):
 
     assert asked == 3
     assert (document["optimization"]["optimized"], document["status"]) == (2, "completed")
+
+
+def test_repeats_of_a_sweep_share_optimised_prompts(tmp_path):
+    """The first run pays for each; the journal of the other has them, too."""
+    with Emulator() as emulator:
+        words = ("sweep", "--benchmark", "golden", "--models", model("right"), "--repeats", "2")
+        words = (*words, "--judge-model", JUDGE, "--num-items", "3", "--seed", "1", "-q")
+        words = (*words, "--prompt-optimization", "optimize_only", "-o", str(tmp_path))
+        env = {**account(emulator.url, model("right")), AGENT: emulator.url}
+        outcome = run(*words, env=env)
+        asked = sum(request.operation == "OptimizePrompt" for request in emulator.requests)
+    runs = [json.loads(path.read_text()) for path in tmp_path.glob("curated/runs/*.json")]
+
+    assert outcome.exit_code == 0, outcome.stderr
+    assert asked == 3
+    assert [one["optimization"]["optimized"] for one in runs] == [3, 3]
+    tokens = [one["usage"]["optimizer"]["input_tokens"] for one in runs]
+    assert sum(tokens) == sum(estimated_tokens(one["prompt"]) for one in shipped()[:3])
 
 
 def test_an_optimiser_that_is_not_reached_is_named_with_its_own_variable():

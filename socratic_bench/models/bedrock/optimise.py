@@ -6,7 +6,9 @@ billed is estimated by the lengths of both prompts.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from contextlib import closing
 from typing import Any
 
@@ -50,6 +52,32 @@ def optimise(client: Any, request: Request, monotonic_s: Callable[[], float]) ->
         latency_ms=(monotonic_s() - started_s) * 1000,
         request_id=response["ResponseMetadata"].get("RequestId"),
     )
+
+
+class OptimisedPrompts:
+    """The answers of one connection, which runs that ask for the same prompt and model share: the
+    first one pays, and the others' usage is 0. Safe to use from several threads.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._answers: dict[tuple[str | None, str], Future[Answer]] = {}
+
+    def answer(self, request: Request, ask: Callable[[], Answer]) -> Answer:
+        """What was answered before, or what `ask` returns or raises; an error is not kept."""
+        key = (request.system, request.messages[-1].text)
+        with self._lock:
+            answer = self._answers.get(key)
+            if is_first := answer is None or (answer.done() and answer.exception() is not None):
+                answer = self._answers[key] = Future()
+        if not is_first:
+            return replace(answer.result(), usage=Usage(input_tokens=0, output_tokens=0))
+        try:
+            answer.set_result(ask())
+        except BaseException as error:  # others wait for it
+            answer.set_exception(error)
+            raise
+        return answer.result()
 
 
 def hint_on_optimising(hint: Words) -> Words:

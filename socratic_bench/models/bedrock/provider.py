@@ -26,7 +26,12 @@ from socratic_bench.models.bedrock.capabilities import (
 from socratic_bench.models.bedrock.converse import ConverseCall
 from socratic_bench.models.bedrock.credentials import CredentialsError, make_ready
 from socratic_bench.models.bedrock.errors import TRANSLATED, error_kind
-from socratic_bench.models.bedrock.optimise import SERVICE, hint_on_optimising, optimise
+from socratic_bench.models.bedrock.optimise import (
+    SERVICE,
+    OptimisedPrompts,
+    hint_on_optimising,
+    optimise,
+)
 from socratic_bench.models.bedrock.request import caches_system, request_parts
 from socratic_bench.models.bedrock.session import (
     Endpoint,
@@ -103,6 +108,7 @@ class Connection:
         self._may_renew = True
         self._has_expired = False
         self._agent_client: BedrockRuntimeClient | None = None
+        self.optimised = OptimisedPrompts()
         self._open(session)
 
     def current_client(self) -> "BedrockRuntimeClient":
@@ -220,7 +226,9 @@ class BedrockProvider(Provider):
             current = self._connection.current_client()
             client = self._connection.optimise_client()
             self._connection.make_ready(client)
-            answer = optimise(client, request, self._monotonic_s)
+            answer = self._connection.optimised.answer(
+                request, lambda: optimise(client, request, self._monotonic_s)
+            )
         except (*TRANSLATED, ModelError) as error:
             raise FailedRequestError(
                 OPTIMIZER, assumed=assumed, client=current, began=False
