@@ -36,7 +36,7 @@ from .single_run import print_estimate
 
 DESCRIPTION = """\
 Measures judge-human agreement: a judge scores replies that people have labelled.
-Prints kappa, alpha, error, bias, precision, recall and AUC with 95 % confidence
+Prints kappa, alpha, error, bias, precision, recall and AUC with 95% confidence
 intervals, clustered by scenario.
 
 example:

@@ -93,7 +93,7 @@ def build_parser() -> Parser:
         nargs="+",
         action="extend",
         help="exit 5 if METRIC is worse than in --baseline by more than VALUE, or null; METRIC.low "
-        "counts the worse end of the difference's 95 %% CI, METRIC.high the better one: only a "
+        "counts the worse end of the difference's 95%% CI, METRIC.high the better one: only a "
         "significant drop fails",
     )
     parser.add_argument(
@@ -102,7 +102,7 @@ def build_parser() -> Parser:
         nargs="+",
         action="extend",
         help="exit 5 if a model's mean METRIC is below VALUE, or null; METRIC.low counts the lower "
-        "end of its 95 %% CI, turns_held.median the median",
+        "end of its 95%% CI, turns_held.median the median",
     )
     parser.add_argument(
         "--fail-over",
@@ -110,7 +110,7 @@ def build_parser() -> Parser:
         nargs="+",
         action="extend",
         help="exit 5 if a model's mean METRIC is above VALUE, or null; METRIC.high counts the "
-        "upper end of its 95 %% CI",
+        "upper end of its 95%% CI",
     )
     parser.add_argument(
         "--metrics", metavar="NAME", nargs="+", action="extend", help="compare only these metrics"

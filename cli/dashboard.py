@@ -20,9 +20,9 @@ from .settings import bucket_region
 from .sweep_run import flag_of, read_request
 
 DESCRIPTION = """\
-Serves a page over a store: set up sweeps, queue and watch them, compare models,
-make reports, label turns. It starts the ordinary commands; closing it ends none.
-Open the printed URL, which has a token. Needs:
+Serves a web page for a folder or bucket: set up, queue and watch sweeps, compare
+models, make reports, label turns. Sweeps run as separate commands and continue
+when the dashboard is closed. Open the printed URL; it contains a token. Needs:
   pip install "socratic-runner[dashboard]"
 
 examples:
@@ -68,7 +68,7 @@ def main(words: Sequence[str]) -> int:
 
     def print_url(url: str) -> None:
         say(f"Open {url}")
-        say("End it with Ctrl-C; commands that it has started go on.")
+        say("End it with Ctrl-C; sweeps that it has started continue.")
         print_document(DashboardDocument(url=url, store=plain(workspace.place)))
 
     with suppress(SignalledError):
@@ -81,7 +81,7 @@ def build_parser() -> Parser:
     parser.add_argument(
         "--store",
         metavar="PLACE",
-        help=f"folder or s3://BUCKET/PREFIX (default: as list, else {DEFAULT_STORE})",
+        help=f"folder or s3://BUCKET/PREFIX (default: that of list, else {DEFAULT_STORE})",
     )
     add_port(parser)
     parser.add_argument(
@@ -94,7 +94,7 @@ def build_parser() -> Parser:
         action="append",
         default=[],
         metavar="NAME",
-        help="host name by which browsers reach it, besides localhost and its address",
+        help="additional host name in URLs (localhost is allowed)",
     )
     add_switches(parser, "debug")
     return parser

@@ -47,6 +47,7 @@ examples:
 EPILOG = """\
 Programs run in limited processes, but not in a sandbox: use a container without
 a network (docker run --network none).
+
 exit codes: 0 ok, 2 usage, or rows are wrong, 4 Hugging Face or a file failed
 """
 

@@ -31,7 +31,7 @@ DESCRIPTION = """\
 Scores stored runs again with another judge, jury or rubric, and compares the new
 scores with the first ones. Both stay stored. This command prints a NAME for the
 new scores; compare, report, label and show use them with --judging NAME. Dialogues
-of other tools (chat lines .jsonl, text .txt, inspect logs .eval) become runs in
+of other tools (chats .jsonl, text .txt, Inspect logs .eval) become runs in
 --output-dir. To resume, repeat the command.
 
 examples:

@@ -25,8 +25,8 @@ N_TURNS = 100
 DESCRIPTION = """\
 Shows turns of stored runs, without their model and scores, and asks you to score
 them. Turns are sampled; those near a threshold, or on which judges differ, are
-more likely. Each label stores its sampling probability. Answers are saved at once:
-to resume, repeat the command. All labellers get the same turns.
+more likely. Each label stores its sampling probability. Answers are saved at
+once; to resume, repeat the command. All labellers get the same turns.
 
 example:
   socratic-runner label results --labeller anna --file labels.jsonl

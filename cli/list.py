@@ -17,8 +17,8 @@ from .terminal import UNKNOWN, number
 
 DESCRIPTION = """\
 Lists the runs and sweeps in a folder or bucket: status, models, score, cost.
-The score is the mean of overall_score (0 to 10); of execution it is mc,
-the rate of right answers on mutated programs.
+The score is the mean of overall_score (0 to 10); in other benchmarks, of mc
+(execution: right on mutated programs) or success_rate (golden).
 
 examples:
   socratic-runner list results

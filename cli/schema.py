@@ -3,12 +3,18 @@
 from collections.abc import Sequence
 
 from socratic_bench.benchmarks import RunConfig, load_benchmark
-from socratic_bench.documents.schema import COMMON, Documents
+from socratic_bench.documents.schema import COMMON, WRITTEN_BY_PEOPLE, Documents
 from socratic_bench.studies.sweep.settings import SweepSettings
 
 from .arguments import Parser, parse_strictly
 from .flags import add_switches
 from .output import DEFAULT_BENCHMARK, print_document
+
+# Kinds of files in a folder or bucket.
+STORED = (
+    *("curated", "turn", "judge", "closing_verdict", "journal", "journal_entry", "lease"),
+    *("sweep_begun", "sweep_row", "sweep_spending"),
+)
 
 
 def main(words: Sequence[str]) -> int:
@@ -31,7 +37,13 @@ def build_parser() -> Parser:
         description="Prints the JSON Schema (2020-12) of a kind of document.\n\nexample:\n"
         "  socratic-runner schema run",
     )
-    parser.add_argument("kind", metavar="KIND", help=f"one of {', '.join(kinds)}")
+    groups = {
+        "printed": [kind for kind in kinds if kind not in (*STORED, *WRITTEN_BY_PEOPLE, "label")],
+        "stored": STORED,
+        "written by you": ("label", *WRITTEN_BY_PEOPLE),
+    }
+    text = "; ".join(f"{name}: {', '.join(members)}" for name, members in groups.items())
+    parser.add_argument("kind", metavar="KIND", help=text)
     parser.offers["kind"] = kinds
     parser.add_argument(
         "--benchmark",

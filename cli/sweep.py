@@ -17,7 +17,7 @@ from .settings import Options
 
 DESCRIPTION = """\
 Runs every combination of models, scenarios and other settings in parallel, and
-prints the mean scores of each model with 95 % confidence intervals. Flags such as
+prints the mean scores of each model with 95% confidence intervals. Flags such as
 --models take several values. Each run is stored in the same format as a single
 run. A config file holds flags as TOML keys (write one: socratic-runner init sweep).
 

@@ -24,9 +24,9 @@ from .sweep_run import document_and_exit_code, say_result
 from .terminal import marked, number, rough_duration
 
 STATUS = """\
-Shows how far a sweep is, by what its folder or bucket has, whichever machines
-play it. STORE is the sweep's output folder or s3:// prefix, of which the newest
-sweep is shown, or STORE/sweeps/SWEEP_ID.
+Shows the progress of a sweep, read from its folder or bucket, whichever machines
+run it. STORE is an output folder or s3:// prefix (then its newest sweep is
+shown), or one sweep: STORE/sweeps/SWEEP_ID.
 
 examples:
   socratic-runner sweep status s3://BUCKET/PREFIX
@@ -37,9 +37,9 @@ exit codes: 0 every run is completed, 2 usage, 4 runs are missing or failed, or
 the storage cannot be read
 """
 COLLECT = """\
-Prints the document of a sweep from what its folder or bucket has, as if one
-process had played it all, and writes its report. Runs that are missing are
-counted. STORE is as in sweep status.
+Prints the document of a sweep, read from its folder or bucket, as if one process
+had run it all, and writes its report. Missing runs are counted. STORE is as in
+sweep status.
 
 example:
   socratic-runner sweep collect s3://BUCKET/PREFIX --html report.html
@@ -94,7 +94,7 @@ def build_status_parser() -> Parser:
     parser.add_argument(
         "--watch",
         action="store_true",
-        help=f"show it every {EVERY_S:g} s until no run is running or missing",
+        help=f"refresh every {EVERY_S:g} s until no run is running or missing",
     )
     add_output(parser)
     return parser

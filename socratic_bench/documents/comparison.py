@@ -287,7 +287,7 @@ class RejudgedRun(Struct, frozen=True, kw_only=True):
 
 
 class JudgingsDocument(Document, frozen=True, kw_only=True):
-    """Stored runs that were judged again."""
+    """Stored runs that were scored again (socratic-runner judge)."""
 
     kind: Literal["judgings"] = "judgings"
     benchmark: BenchmarkName
@@ -316,7 +316,7 @@ class JudgingsDocument(Document, frozen=True, kw_only=True):
 
 
 class JudgingsDryRun(Document, frozen=True, kw_only=True):
-    """Estimate of judging stored runs again."""
+    """Estimate of scoring stored runs again."""
 
     kind: Literal["judgings_dry_run"] = "judgings_dry_run"
     benchmark: BenchmarkName

@@ -77,7 +77,7 @@ class TargetEntry(Struct, frozen=True, kw_only=True):
 
 
 class DoctorDocument(Document, frozen=True, kw_only=True):
-    """Whether a run with these settings would work."""
+    """Result of the preflight check."""
 
     kind: Literal["doctor"] = "doctor"
     status: Annotated[

@@ -234,7 +234,7 @@ class Link(Struct, frozen=True, kw_only=True, tag_field="kind", tag="journal_ent
 
 
 class LeaseFile(Struct, frozen=True, kw_only=True, tag_field="kind", tag="lease"):
-    """Which process plays a run, as the bucket stores it."""
+    """Lease of the process that works on a run, in a bucket."""
 
     run_id: Annotated[str, doc("id of the run")] = ""
     holder: Annotated[str | None, doc("a random name of the process")] = None

@@ -76,7 +76,7 @@ class ShownTurn(Struct, frozen=True, kw_only=True):
 
 
 class ShownDocument(Document, frozen=True, kw_only=True):
-    """The figures that the command show draws of one run."""
+    """The figures of one run, as the command show prints them."""
 
     kind: Literal["shown"] = "shown"
     run_id: Annotated[str, doc("id of the run")]

@@ -147,7 +147,7 @@ def plan_type(kinds: tuple[Kind, ...], benchmark: str) -> type[Struct]:
     return defstruct(
         "SweepPlan",
         [*fields, (MODELS, models), (ENDPOINTS, endpoints, UNSET), *hyphened],
-        namespace={"__doc__": "A sweep, for `socratic-runner sweep PLAN.toml`."},
+        namespace={"__doc__": "Config file of a sweep (socratic-runner sweep CONFIG.toml)."},
         rename={f"{name}_": key.flag for name, key in keys.items()},
         frozen=True,
         kw_only=True,

@@ -55,7 +55,7 @@ class MissingRun(Struct, frozen=True, kw_only=True):
 
 
 class SweepStatus(Document, frozen=True, kw_only=True):
-    """How far a sweep is, by what its store has."""
+    """Progress of a stored sweep."""
 
     kind: Literal["sweep_status"] = "sweep_status"
     sweep_id: SweepId
