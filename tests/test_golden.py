@@ -282,7 +282,7 @@ def test_profiles_of_360_eval_are_a_sweep_by_model_region_tier_and_price(tmp_pat
     models = data_set(tmp_path / "models_profiles.jsonl", *tiers, east)
     judges, items = str(EXAMPLES / "judge_profiles.jsonl"), str(EXAMPLES / "sample.csv")
     words = (models, "--judge-profiles", judges, "--dataset", items, "--benchmark", "golden")
-    with Emulator() as emulator:
+    with Emulator(EmulatorSettings(latency_ms=60)) as emulator:
         env = account(emulator.url, NOVA, LITE)
         outcome = run(
             "sweep", *words, "--seed", "1", "--output-dir", str(tmp_path / "out"), env=env
@@ -297,6 +297,10 @@ def test_profiles_of_360_eval_are_a_sweep_by_model_region_tier_and_price(tmp_pat
         (NOVA, "us-west-2", "default"),
         (NOVA, "us-west-2", "flex"),
     ]
+    page = tmp_path / "report.md"
+    assert run("report", str(tmp_path / "out"), "--markdown", str(page)).exit_code == 0
+    for region, tier in (("us-east-1", "default"), ("us-west-2", "flex")):
+        assert f"| {region} | {tier} |" in page.read_text().partition("Latency")[2]
     prices = read_profiles(models, judges).prices()
     assert prices.of(NOVA, "us-west-2").tiers["flex"].output == 3.2
     assert prices.of("us.amazon.nova-premier-v1:0").tiers["default"].input == 2.5

@@ -2,6 +2,7 @@
 cost and latency.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from socratic_bench.studies.report.charts import extent, scatter
 from socratic_bench.studies.report.parts import (
     UNKNOWN,
     Chart,
+    Column,
     Figure,
     Section,
     count_text,
@@ -30,6 +32,8 @@ from socratic_bench.studies.rows import RunRow, TurnRow
 MODEL = words("Model")
 MOST_COLUMNS = 7
 QUANTILES = ("p50", "p90", "p99")
+# How a model is called, by title: keys of a run's inputs.
+WAYS = {"Region": "region", "Tier": "service_tier", "Temperature": "temperature"}
 
 
 def interval_text(estimate: Estimate | None, places: int = 2) -> str:
@@ -217,18 +221,11 @@ def latency(study: Study) -> Section | None:
         "Tokens per second": lambda turn: turn.output_tokens_per_s,
     }
     rows = []
-    for model, runs in study.runs.items():
-        turns = [
-            turn
-            for run in runs
-            if not run.at("cost.stand_in")
-            for turn in run.turns
-            if turn.latency_ms and (turn.overhead_ms or 0) <= turn.latency_ms / 2
-        ]
+    for names, turns in _timed_turns(study).items():
         percentiles = [Percentiles.of([read(turn) for turn in turns]) for read in readings.values()]
         if any(percentiles):
             cells = [number(getattr(p, name, None)) for p in percentiles for name in QUANTILES]
-            rows.append([model, *cells, f"{len(turns):,}"])
+            rows.append([*names, *cells, f"{len(turns):,}"])
     if not rows:
         return None
     titles = [f"{title}, {quantile}" for title in readings for quantile in QUANTILES]
@@ -236,5 +233,26 @@ def latency(study: Study) -> Section | None:
         "Of requests that were answered. Those that spent more time in this program than at the "
         "service are left out."
     )
-    over_turns = figure("Percentiles over turns", (MODEL, *titles, "Turns"), rows)
+    columns: list[str | Column] = [MODEL, *map(words, WAYS), *titles, "Turns"]
+    shown = [n for n in range(len(columns)) if any(row[n] != UNKNOWN for row in rows)]
+    over_turns = figure(
+        "Percentiles over turns",
+        [columns[n] for n in shown],
+        [[row[n] for n in shown] for row in rows],
+    )
     return folded("latency", "Latency", over_turns, note=note)
+
+
+def _timed_turns(study: Study) -> Mapping[tuple[str, ...], Sequence[TurnRow]]:
+    """The turns whose times say something of a model, by the model and how it was called."""
+    timed: dict[tuple[str, ...], list[TurnRow]] = defaultdict(list)
+    for model, runs in study.runs.items():
+        for run in (run for run in runs if not run.at("cost.stand_in")):
+            for turn in run.turns:
+                if turn.latency_ms and (turn.overhead_ms or 0) <= turn.latency_ms / 2:
+                    # An item may have a temperature of its own.
+                    values = {**(run.at("inputs") or {}), **turn.own}
+                    way = (values.get(name) for name in WAYS.values())
+                    names = (UNKNOWN if value is None else str(value) for value in way)
+                    timed[model, *names].append(turn)
+    return timed
