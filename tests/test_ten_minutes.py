@@ -9,7 +9,7 @@ FOUR = ("ai-ethics", "career-change", "time-management", "black-is-due")
 EIGHT = (*FOUR, "milk-price", "own-fault", "the-or-a", "iron-gets-wet")
 # A judge, turns and repeats; noise of 10 % needs the longer ones.
 CASES = [
-    ("judge-noise-5-v1:0", 14, 2),
+    ("judge-noise-5-v1:0", 14, 1),
     *((judge, 20, 3) for judge in ("judge-v1:0", "judge-noise-5-v1:0", "judge-noise-10-v1:0")),
 ]
 
