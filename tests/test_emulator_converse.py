@@ -103,7 +103,7 @@ def test_a_stream_tells_its_text_in_pieces_and_ends_with_its_metadata(bedrock):
 
     names = stream["names"]
     assert names[0] == "messageStart"
-    assert names.count("contentBlockDelta") > 2
+    assert names.count("contentBlockDelta") >= 2
     assert names[-3:] == ["contentBlockStop", "messageStop", "metadata"]
     usage = stream["events"][-1]["metadata"]["usage"]
     assert usage["totalTokens"] == usage["inputTokens"] + usage["outputTokens"]

@@ -23,6 +23,7 @@ from socratic_bench.types import Json, clean
 
 T = TypeVar("T")
 _SAFE_INTEGER = 2**63
+_LISTS = (list, tuple)
 _PATH = " - at `$"
 # Earlier names of metrics and keys, and today's; not where a text quotes them. `help` could
 # be a dimension of a user's rubric, so only the key after `discipline` and gates are renamed.
@@ -120,12 +121,16 @@ def place(error: Exception) -> str:
 
 def _check_numbers(value: object) -> None:
     """Raise `ValueError` for a number that JSON cannot carry: a defect of the code that made it."""
+    if value is None or isinstance(value, str):  # most are, of tens of thousands in a run
+        return
     if isinstance(value, float) and not isfinite(value):
         raise ValueError(f"{value} cannot stand in a JSON document")
     if isinstance(value, int) and abs(value) >= _SAFE_INTEGER:
         raise ValueError("an integer of over 64 bits cannot stand in a JSON document")
-    if isinstance(value, dict | list | tuple):
-        for item in value.values() if isinstance(value, dict) else value:
+    if isinstance(value, dict):
+        value = [*value.values()]
+    if isinstance(value, _LISTS):
+        for item in value:
             _check_numbers(item)
 
 
@@ -151,6 +156,8 @@ def _builtin(value: object) -> object:
 
 def _spread(value: Any) -> Any:  # noqa: ANN401 -- any value of a document
     """The value with the keys of "*" fields beside the others, which they do not replace."""
+    if value is None or isinstance(value, str):
+        return value
     if isinstance(value, dict):
         keys: dict[str, Any] = {}
         for name, item in value.items():
@@ -160,7 +167,7 @@ def _spread(value: Any) -> Any:  # noqa: ANN401 -- any value of a document
             else:
                 keys[name] = below
         return keys
-    if isinstance(value, list | tuple):
+    if isinstance(value, _LISTS):
         return [_spread(item) for item in value]
     return value.isoformat() if isinstance(value, datetime) else value
 

@@ -29,7 +29,7 @@ _STREAM_ERRORS = ("internalServerException", "throttlingException", "modelStream
 _LAST_CHUNK = b"0\r\n\r\n"
 # Made once: a reply has dozens of events.
 _compact = json.JSONEncoder(separators=(",", ":")).encode
-_PIECE = re.compile(r"\s*\S+\s*\S*\s*\S*|\s+")
+_PIECE = re.compile(r"\s*(?:\S+\s*){1,8}|\s+")
 
 
 class HttpRequest(Struct, frozen=True):
@@ -163,7 +163,7 @@ def chunk(data: bytes) -> bytes:
 
 
 def reply_events(reply: Reply, metadata: JsonObject, extra: JsonObject | None) -> list[bytes]:
-    """All frames, from messageStart to metadata. The text comes in pieces of a few words."""
+    """All frames, from messageStart to metadata. The text comes in pieces of eight words."""
     frames = [event("messageStart", {"role": "assistant"})]
     for index, block in enumerate(reply.content):
         frames.extend(_block_events(index, block))
@@ -197,7 +197,7 @@ def _deltas(block: JsonObject) -> Iterator[JsonObject]:
 
 
 def _pieces(text: str) -> list[str]:
-    """A few words each; of a huge text, at most a few hundred pieces."""
+    """Eight words each; of a huge text, at most a few hundred pieces."""
     if len(text) > 100_000:  # noqa: PLR2004
         return [text[at : at + 50_000] for at in range(0, len(text), 50_000)]
     return _PIECE.findall(text)
