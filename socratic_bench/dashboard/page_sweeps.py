@@ -40,5 +40,9 @@ def register(workspace: Workspace) -> None:
                 await asyncio.to_thread(workspace.delete, sweep_id)
             await show()
 
+        async def show_unless_asked() -> None:
+            if not asked:  # what a person types would be replaced
+                await show()
+
         view.on_action(perform)
-        view.poll(max(LIST_POLL_S, workspace.poll_s), show)
+        view.poll(max(LIST_POLL_S, workspace.poll_s), show_unless_asked)

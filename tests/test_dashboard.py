@@ -1,0 +1,96 @@
+"""The dashboard's jobs and its form, without a browser: what tests/browser/test_dashboard.py has no
+time for."""
+
+import json
+import sys
+import time
+import tomllib
+
+import pytest
+
+from socratic_bench.dashboard.jobs import Jobs, store_flags
+from socratic_bench.dashboard.plan_form import form_of_plan, plan_of_form, to_toml
+from socratic_bench.storage.stores import store_at
+
+NOTING = "import sys; open(sys.argv[1], 'a').write('started\\n')"
+PLAN = 'models = ["a"]\nseed = 1\n'
+
+
+def jobs_of(place, marks):
+    program = (sys.executable, "-c", NOTING, str(marks))
+    return Jobs(store_at(str(place), lambda: "us-east-1"), str(place), place / "files", program)
+
+
+def wait_for_end(jobs, job_id):
+    for _ in range(500):
+        jobs.advance()
+        if (job := jobs.get(job_id)).state == "ended":
+            return job
+        time.sleep(0.02)
+    raise AssertionError(job)
+
+
+def test_of_two_dashboards_one_starts_what_waits(tmp_path):
+    first, second = (jobs_of(tmp_path / "store", tmp_path / "marks") for _ in range(2))
+    waiting = [first.add(name, PLAN) for name in ("one", "two")]
+    for jobs in (second, first, second, first):
+        jobs.advance()
+
+    assert (first.leads_queue, second.leads_queue) == (False, True)
+    assert not first.start(waiting[0])
+    ended = [wait_for_end(second, job.id) for job in waiting]
+    assert [job.exit_code for job in ended] == [0, 0]
+    assert (tmp_path / "marks").read_text() == "started\n" * 2
+    second.close()
+    first.add("three", PLAN)
+    first.advance()
+    assert first.leads_queue
+    wait_for_end(first, first.all()[-1].id)
+    first.close()
+
+
+def test_a_command_that_has_ended_while_no_dashboard_ran_is_noted(tmp_path):
+    first = jobs_of(tmp_path / "store", tmp_path / "marks")
+    job = first.add("one", PLAN)
+    first.start(job)
+    first._processes[job.id].wait()
+    second = jobs_of(tmp_path / "store", tmp_path / "marks")
+
+    assert wait_for_end(second, job.id).exit_code is None
+
+
+def test_a_job_of_another_host_runs_until_somebody_says_that_it_has_ended(tmp_path):
+    jobs = jobs_of(tmp_path / "store", tmp_path / "marks")
+    job = jobs.add("one", PLAN)
+    key = f"dashboard/jobs/{job.id}.json"
+    store = store_at(str(tmp_path / "store"), lambda: "")
+    stored = {**json.loads(store.get(key)), "state": "running", "host": "elsewhere", "pid": 1}
+    store.put(key, json.dumps(stored).encode())
+    jobs.advance()
+
+    assert jobs.get(job.id).state == "running"
+    jobs.forget(jobs.get(job.id))
+    assert jobs.get(job.id).state == "ended"
+
+
+def test_a_command_names_the_store(tmp_path):
+    assert store_flags("s3://bucket/a/b") == ["--s3-bucket", "bucket", "--s3-prefix", "a/b"]
+    assert store_flags("runs") == ["--output-dir", "runs"]
+
+
+@pytest.mark.parametrize("text", ['"quoted" \\ back', "\x7f\x00\n\u2028", "'''", "été"])
+def test_a_plan_survives_its_file_and_its_form(text):
+    plan = {
+        "benchmark": "socratic",
+        "models": [{"id": "a", "region": "us-east-1", "prices": {"default": {"input": 1.5}}}],
+        "scenarios": ["ai-ethics", "career-change"],
+        "temperatures": [0, 0.5],
+        "turns": 3,
+        "offline": True,
+        "scenario_file": text,
+        "endpoints": {"x.y": {"base_url": text}},
+    }
+    assert tomllib.loads(to_toml(plan)) == plan
+    form = form_of_plan(plan)
+    form["scenario_file"] = "file.toml"
+    assert plan_of_form(form, plan) == {**plan, "scenario_file": "file.toml"}
