@@ -1,5 +1,5 @@
 # docker build -t socratic-runner .                      the command, and nothing else
-# docker build -t socratic-runner:full --target full .   with extras, by default all: --build-arg EXTRAS="ui ..."
+# docker build -t socratic-runner:full --target full .   with extras, by default all but dashboard: --build-arg EXTRAS="ui ..."
 # docker build -t socratic-tests --target tests .        the test suite with all that it needs
 # docs/docker.md says more. BuildKit builds this file, and so does the older builder.
 #
@@ -118,6 +118,12 @@ LABEL org.opencontainers.image.title="socratic-runner" \
 # The command with extras; docs/docker.md says what each is for.
 FROM common AS full
 COPY --from=extras /extras/ /
+
+
+# The page over a store: docker compose --profile dashboard up builds it with EXTRAS="dashboard ...".
+FROM full AS dashboard
+EXPOSE 8500
+CMD ["dashboard", "--store", "/work/runs", "--host", "0.0.0.0", "--port", "8500"]
 
 
 # The last stage is what is built by default.

@@ -110,8 +110,9 @@ check: $(VENV)/.dev
 
 include image.mk
 
-bench: $(VENV)/.run
-	@$(BIN)/python tools/bench.py --page docs/dev/performance.md
+bench: $(VENV)/.dashboard
+	@$(CHROMIUM)
+	@PYTHONPATH=. $(BIN)/python tools/bench.py --page docs/dev/performance.md
 
 validity: $(VENV)/.dev
 	@$(BIN)/python tools/simulation.py --page docs/dev/validity.md

@@ -54,11 +54,13 @@ def main(words: Sequence[str]) -> int:
     if token and len(token) < LEAST_TOKEN:
         parser.refuse([f"{TOKEN_VARIABLE} must have at least {LEAST_TOKEN} characters."])
     package = __package__ or ""
-    # Commands find this package wherever they are started.
-    root = str(Path(__file__).resolve().parents[1])
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
+    isolated = ("-I",) if sys.flags.isolated else ()
+    if not isolated:  # commands find this package wherever they are started
+        root = str(Path(__file__).resolve().parents[1])
+        paths = (root, os.environ.get("PYTHONPATH"))
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     command = Command(
-        program=(sys.executable, "-m", package),
+        program=(sys.executable, *isolated, "-m", package),
         read_plan=_read_plan,
         call=flag_of,
         region=bucket_region,

@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,6 +27,8 @@ from typing import Any
 from urllib.request import urlopen
 
 from pages import filled_in
+
+from socratic_bench.benchmarks.socratic.scenarios.loading import builtin_ids
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = (sys.executable, "-m", "cli")
@@ -206,6 +209,59 @@ def target(rounds: int) -> Iterator[Row]:
     )
 
 
+def dashboard(rounds: int) -> Iterator[Row]:
+    """A page with 500 runs of 10 turns, of which one goes on; needs the browser of its tests."""
+    with tempfile.TemporaryDirectory() as folder:
+        with emulator() as url:
+            words = ("--models", TUTOR, "--no-judge", "--scenarios", *builtin_ids()[:20])
+            words += ("--turns", "10", "--repeats", "25", "--seed", "7", "--output-dir", folder)
+            measure((*COMMAND, "sweep", "--quiet", *words), url)
+        sweep_id, run_id, answers = reopened_run(Path(folder))
+        journal = Path(folder, "journal", "runs", f"{run_id}.jsonl")
+        words = (*COMMAND, "dashboard", "--store", folder)
+        with started(words, environment("http://127.0.0.1:9")) as process:
+            assert process.stdout is not None
+            address = json.loads(process.stdout.readline())["url"]
+            yield from watched(process.pid, address, (sweep_id, run_id), journal, answers[:rounds])
+
+
+def watched(
+    pid: int, address: str, ids: tuple[str, str], journal: Path, answers: Sequence[bytes]
+) -> Iterator[Row]:
+    """A page of the dashboard in a browser, while answers are added to a journal."""
+    from playwright.sync_api import sync_playwright
+
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    first_s, change_s = [], []
+    with sync_playwright() as player:
+        browser = player.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.goto(address)
+        for answer in answers:
+            start_s = time.monotonic()
+            page.goto(f"{address.partition('/?')[0]}/sweeps/{ids[0]}")
+            cell = page.locator(f"#{ids[1]}")
+            cell.wait_for()
+            first_s.append(time.monotonic() - start_s)
+            before = cell.inner_text()
+            start_s = time.monotonic()
+            with journal.open("ab") as file:
+                file.write(answer)
+            while cell.inner_text() == before:
+                time.sleep(0.01)
+            change_s.append(time.monotonic() - start_s)
+        time.sleep(3)
+        before_s, idle_s = cpu_s(pid), 20
+        time.sleep(idle_s)
+        percent = 100 * (cpu_s(pid) - before_s) / idle_s
+        browser.close()
+    name = "dashboard with 500 runs of 10 turns"
+    yield Row(name=name, measure="first page, s", must=2, values=first_s)
+    yield Row(name=name, measure="change of a journal on the page, s", must=1, values=change_s)
+    yield Row(name=name, measure="memory, MB", must=200, values=[resident_mb(pid)])
+    yield Row(name=name, measure="idle page, % of a core", must=3, values=[percent])
+
+
 ROWS: tuple[Callable[[int], Iterator[Row]], ...] = (
     long_dialogue,
     short_dialogue,
@@ -215,7 +271,57 @@ ROWS: tuple[Callable[[int], Iterator[Row]], ...] = (
     memory,
     unknown_quota,
     target,
+    dashboard,
 )
+
+
+def reopened_run(store: Path) -> tuple[str, str, list[bytes]]:
+    """Makes a run of a sweep one that has just begun. Returns the ids of both, and what its journal
+    will have of further turns.
+    """
+    sweep = next((store / "sweeps").glob("sweep-*"))
+    files = sorted((sweep / "cells").iterdir())
+    run_id = json.loads(files[0].read_bytes().splitlines()[0])["run_id"]
+    for file in files:
+        rows = file.read_bytes().splitlines(keepends=True)
+        file.write_bytes(b"".join(row for row in rows if run_id.encode() not in row))
+    (store / "curated" / "runs" / f"{run_id}.json").unlink()
+    journal = store / "journal" / "runs" / f"{run_id}.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    entries = [json.loads(line) for line in lines]
+    answers = [
+        line
+        for line, entry in zip(lines, entries, strict=True)
+        if entry["kind"] == "answered" and entry["key"]["role"] == "tutor"
+    ]
+    journal.write_bytes(b"".join([*lines[:2], answers[0]]))
+    return sweep.name, run_id, answers[1:]
+
+
+@contextmanager
+def started(words: Sequence[str], environ: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that is ended afterwards."""
+    process = subprocess.Popen(
+        words, env=environ, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    assert process.stdout is not None
+    with process.stdout:
+        try:
+            yield process
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def cpu_s(pid: int) -> float:
+    """Seconds of a core that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_mb(pid: int) -> float:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
 
 
 def dialogue(turns: int) -> tuple[str, ...]:
@@ -277,14 +383,9 @@ def environment(url: str) -> dict[str, str]:
 def emulator(*more: str, latency_ms: float = 0.0) -> Iterator[str]:
     """The URL of an emulator in a process of its own, which answers after a fixed time."""
     words = (*COMMAND, "emulator", "--any-model", "--latency-ms", str(latency_ms), *more)
-    process = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    assert process.stdout is not None
-    with process.stdout:
-        try:
-            yield json.loads(process.stdout.readline())["endpoint_url"]
-        finally:
-            process.terminate()
-            process.wait()
+    with started(words, dict(os.environ)) as process:
+        assert process.stdout is not None
+        yield json.loads(process.stdout.readline())["endpoint_url"]
 
 
 def requests(url: str) -> list[dict[str, Any]]:

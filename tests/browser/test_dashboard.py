@@ -121,9 +121,11 @@ def test_the_whole_way(tmp_path, page, axe):
             assert_accessible(page, axe)
             queue_two(page, axe)
             sweep = watch_one_grow(page, axe)
+            assert page.complaints == []
             dashboard.kill()
             dashboard = Dashboard(store, emulator.url)
             page.goto(dashboard.url)
+            page.complaints.clear()  # of the connection that was lost
             stop_and_go_on(page, sweep)
             page.locator("#facts", has_text="5 of 6").wait_for()
             play_the_failed_run_again(page, axe, sweep)
