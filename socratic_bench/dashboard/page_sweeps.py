@@ -8,6 +8,7 @@ from socratic_bench.dashboard.page import Action, View, render
 from socratic_bench.dashboard.workspace import Workspace
 
 LIST_POLL_S = 2.0
+RENAME, DELETE = "ask-rename", "ask-delete"
 
 
 def register(workspace: Workspace) -> None:
@@ -15,34 +16,42 @@ def register(workspace: Workspace) -> None:
 
     @ui.page("/")
     def sweeps() -> None:
-        view = View("Sweeps", render("sweeps.html"), store=workspace.place, current="/")
-        asked: dict[str, str] = {}  # the sweep that is about to be renamed or deleted
+        _SweepsPage(workspace).show()
 
-        async def show() -> None:
-            statuses = await workspace.sweeps()
-            names = await asyncio.to_thread(workspace.names)
-            rows = render("sweep_rows.html", sweeps=statuses, names=names, asked=asked)
-            view.update({"sweeps": rows})
 
-        async def perform(action: Action) -> None:
-            sweep_id = action.value
-            if action.action in ("ask-rename", "ask-delete"):
-                asked.clear()
-                asked[sweep_id] = action.action
-            elif action.action == "cancel":
-                asked.clear()
-            elif action.action == "rename" and sweep_id in asked:
-                asked.clear()
-                name = str(action.form.get("name") or "").strip()
-                await asyncio.to_thread(workspace.rename, sweep_id, name)
-            elif action.action == "delete" and asked.get(sweep_id) == "ask-delete":
-                asked.clear()
-                await asyncio.to_thread(workspace.delete, sweep_id)
-            await show()
+class _SweepsPage:
+    """The list in one browser."""
 
-        async def show_unless_asked() -> None:
-            if not asked:  # what a person types would be replaced
-                await show()
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._asked: dict[str, str] = {}  # the sweep that is about to be renamed or deleted
+        place = workspace.place
+        self._view = View("Sweeps", render("sweeps.html"), store=place, current="/")
 
-        view.on_action(perform)
-        view.poll(max(LIST_POLL_S, workspace.poll_s), show_unless_asked)
+    def show(self) -> None:
+        self._view.on_action(self._perform)
+        self._view.poll(max(LIST_POLL_S, self._workspace.poll_s), self._poll)
+
+    async def _poll(self) -> None:
+        if not self._asked:  # what a person types would be replaced
+            await self._list()
+
+    async def _list(self) -> None:
+        statuses = await self._workspace.sweeps()
+        names = await asyncio.to_thread(self._workspace.names)
+        rows = render("sweep_rows.html", sweeps=statuses, names=names, asked=self._asked)
+        self._view.update({"sweeps": rows})
+
+    async def _perform(self, action: Action) -> None:
+        if action.action == "changed":  # the new name is being typed
+            return
+        sweep_id, asked = action.value, self._asked.get(action.value)
+        self._asked.clear()
+        if action.action in (RENAME, DELETE):
+            self._asked[sweep_id] = action.action
+        elif action.action == "rename" and asked == RENAME:
+            name = str(action.form.get("name") or "").strip()
+            await asyncio.to_thread(self._workspace.rename, sweep_id, name)
+        elif action.action == "delete" and asked == DELETE:
+            await asyncio.to_thread(self._workspace.delete, sweep_id)
+        await self._list()
