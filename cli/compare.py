@@ -232,7 +232,7 @@ def _say_turns(contenders: Sequence[Contender]) -> None:
     heads = [str(turn) for turn in turns]
     say("")
     # Every other turn is left out first.
-    left_out = f" ({n_columns} of {len(judged)} turns)" if n_columns < len(judged) else ""
+    left_out = f" ({n_columns} of {len(judged)})" if n_columns < len(judged) else ""
     say_table((f"score by turn{left_out}", *heads), rows, (*heads[1:-1:2], *heads[2:-1:2]))
 
 

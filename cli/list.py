@@ -82,7 +82,7 @@ def _say(document: ListDocument) -> None:
     ]
     if rows:
         # An id stays whole, to be copied.
-        say_table(HEADS, rows, ("USD", "runs", "models"), max(len(row[0]) for row in rows))
+        say_table(HEADS, rows, ("runs", "models", "USD"), max(len(row[0]) for row in rows))
     else:
         say(f"no runs in {plain(document.place)}")
 

@@ -14,8 +14,11 @@ from socratic_bench.runs.prepare import read_prices
 
 from .arguments import Parser, parse_strictly
 from .flags import add_output
-from .output import plain, print_document, say
+from .output import print_document, say, say_table
 from .settings import calling_flags, read
+from .terminal import number
+
+HEADS = ("model", "allowed", "in USD/M", "out USD/M", "reasoning")
 
 
 def main(words: Sequence[str]) -> int:
@@ -74,16 +77,17 @@ def _entry(name: str, config: RunConfig, table: PriceTable) -> ModelEntry:
 
 
 def _say(entries: Sequence[ModelEntry]) -> None:
-    for entry in entries:
-        say(f"{plain(entry.model_id):46s}  {', '.join(_parts(entry))}")
+    # An id stays whole, to be copied.
+    least_name = max(len(entry.model_id) for entry in entries)
+    rows = [(entry.model_id, *_cells(entry)) for entry in entries]
+    say_table(HEADS, rows, HEADS[:1:-1], least_name)
     if not any(entry.allowed for entry in entries):
         say("No model may be tested: set BEDROCK_MODEL_IDS, or use --offline.")
 
 
-def _parts(entry: ModelEntry) -> Iterator[str]:
-    is_plain = not entry.allowed and not entry.embedded
-    yield "not allowed" if is_plain else "allowed" if entry.allowed else "with --offline"
+def _cells(entry: ModelEntry) -> Iterator[str]:
+    yield "yes" if entry.allowed else "offline" if entry.embedded else "no"
     rates = (entry.prices or {}).get("default")
-    yield f"{rates.input:g} in, {rates.output:g} out USD/M" if rates else "price unknown"
-    if entry.capabilities.thinking and entry.family:
-        yield "reasoning"
+    yield number(rates.input if rates else None)
+    yield number(rates.output if rates else None)
+    yield "yes" if entry.capabilities.thinking and entry.family else "no"

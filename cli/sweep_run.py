@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
+from os.path import relpath
+from shlex import quote
 
 from msgspec.structs import replace
 
@@ -12,7 +14,7 @@ from socratic_bench.documents.sweep import SweepDocument
 from socratic_bench.documents.turn import SCORE, Agreement
 from socratic_bench.errors import ENDINGS, BenchError, Problem, UsageError, Words
 from socratic_bench.runs import CancelToken, run_cancellable
-from socratic_bench.settings import flag_names, table
+from socratic_bench.settings import S3, flag_names, table
 from socratic_bench.statistics import agreement
 from socratic_bench.statistics.intervals import is_available
 from socratic_bench.studies.figures import danger
@@ -183,14 +185,22 @@ def say_result(document: SweepDocument, result: SweepResult) -> None:
         say(line)
     for difference in document.differences:
         say(plain(f"{difference.summary}."))
-    for group in groups:
-        mean = group.metrics.get(score)
-        for warning in danger(str(group.value), score, mean.two_groups if mean else None):
-            say(f"~ {plain(warning)}")
-    for notice in document.notices[len(result.notices) :]:  # the others were said in time
-        say(f"~ {plain(notice)}")
+    for warning in _warnings(document, result):
+        say(f"~ {plain(warning)}")
     parts = _result_parts(document, is_simulated=result.request.grid.base.offline)
     say(f"{document.sweep_id[-4:]} {document.status}: {', '.join(parts)}")
+    for place in filter(None, (document.output_artifacts, document.s3_artifacts)):
+        root = place.index.partition("/sweeps/")[0]
+        command = f"socratic-runner report {quote(root if S3 in root else relpath(root))} --open"
+        say(f"{document.sweep_id[-4:]} view: {plain(command)}")
+
+
+def _warnings(document: SweepDocument, result: SweepResult) -> Iterator[str]:
+    score = result.benchmark.primary_metric
+    for group in document.groups["model"]:
+        mean = group.metrics.get(score)
+        yield from danger(str(group.value), score, mean.two_groups if mean else None)
+    yield from document.notices[len(result.notices) :]  # the others were said in time
 
 
 def _agreement_lines(by_dimension: Mapping[str, Agreement]) -> Iterator[str]:

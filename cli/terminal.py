@@ -111,6 +111,9 @@ def table(
             by_head.pop(head, None)
     widths = [_widest(column) for column in by_head.values()]
     widths[0] = min(longest, max(_room(by_head, width), least_name))
+    if longest > widths[0]:
+        by_head[heads[0]] = [_VENDOR.sub("", name) for name in by_head[heads[0]]]
+        widths[0] = min(widths[0], _widest(by_head[heads[0]]))
     return [_line(row, widths) for row in zip(*by_head.values(), strict=True)]
 
 
@@ -193,9 +196,7 @@ def _widest(column: Sequence[str]) -> int:
 
 
 def _line(row: Sequence[str], widths: Sequence[int]) -> str:
-    name = row[0]
-    if width_of(name) > widths[0]:
-        name = fitted(_VENDOR.sub("", name), widths[0])
+    name = fitted(row[0], widths[0])
     cells = [name + " " * (widths[0] - width_of(name))]
     for text, width in zip(row[1:], widths[1:], strict=True):
         colour = RED if text.startswith("!") else None

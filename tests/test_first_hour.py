@@ -150,7 +150,7 @@ def test_models_lists_what_may_be_tested_without_a_call():
     assert (first["prices"]["default"]["input"], first["prices"]["default"]["output"]) == (3, 15)
     assert profile["capabilities"]["prompt_cache"] is False
     assert (new["family"], new["prices"]) == (None, None)
-    assert [line.split()[0] for line in outcome.stderr.splitlines()] == ids
+    assert [line.split()[0] for line in outcome.stderr.splitlines()] == ["model", *ids]
 
 
 def test_models_says_what_is_to_be_had_where_nothing_is_set(tmp_path):

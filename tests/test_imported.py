@@ -150,7 +150,7 @@ def test_plain_text_has_headers_paragraphs_and_several_dialogues(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "problem"),
     [
-        ("a.jsonl", whole() + "\n{", "line 2: it is no JSON"),
+        ("a.jsonl", whole() + "\n{", "line 2: it is not valid JSON"),
         ("a.jsonl", '{"message": []}', 'line 1: it needs "messages"'),
         ("a.jsonl", chat("Why?", ""), "line 1: messages[1]: content: missing or empty"),
         ("a.jsonl", chat("Why?"), "line 1: the tutor answers nothing"),

@@ -143,9 +143,9 @@ def test_low_turns_at_the_end_and_a_single_model_are_noticed(tmp_path):
     assert told["sentences"][0].startswith(f"{DRIFT} held 5.0 of the first 5 turns on average")
     assert told["undecided_because"] == "there is one model"
     text = path.read_text()
-    assert "There is only one scenario: the result need not hold for others." in text
-    assert "1 run of 8 turns or so are short: a lasting lapse takes at least 5 turns" in text
-    assert "1 run ends in low turns, too few to tell whether that lasts" in text
+    assert "There is only one scenario: the result may not hold for others." in text
+    assert "1 run of 8 turns or so are short. A lasting lapse takes at least 5 turns" in text
+    assert "1 run ends in low turns, too few to be a lasting lapse" in text
 
 
 class TestPage:
@@ -215,7 +215,7 @@ class TestPage:
 
     def test_the_leaderboard_has_the_runs_figures(self, folder, page):
         (board,) = (table for table in page.tables if table[0][1].startswith("Turns held"))
-        assert board[0][1] == "Turns held, of 10"
+        assert board[0][1] == "Turns held (max 10)"
         assert [row[:1] + row[1].split(" ")[:1] for row in board[1:]] == [
             [STEADY, "10.0"],
             [DRIFT, "5.0"],

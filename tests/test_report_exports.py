@@ -353,7 +353,7 @@ def test_runs_without_a_judge_and_of_other_words_have_their_rows(tmp_path):
     assert parquet(tmp_path / "parquet" / "verdicts.parquet")[1] == []
     text = (tmp_path / "report.md").read_text()
     assert "| emulator.executes-v1:0 minus emulator.recalls-v1:0 |" in text
-    assert "high on the first and low on the second: towards the lower right" in text
+    assert "high on the first and low on the second (lower right)" in text
 
 
 def test_a_prefix_of_a_bucket_gives_the_same_rows(folder, exported, tmp_path, client, moto_url):

@@ -317,7 +317,7 @@ def test_a_benchmark_declares_by_which_metric_runs_are_ordered(name):
 def test_an_unknown_benchmark_is_refused_by_name():
     with pytest.raises(UsageError) as refused:
         load_benchmark("quiz")
-    assert refused.value.problems[0].startswith("No benchmark 'quiz': there is ")
+    assert refused.value.problems[0].startswith("No benchmark 'quiz'; available: ")
 
 
 # --- docs/dev/examples/recall.py, added as docs/dev/extending.md says ---

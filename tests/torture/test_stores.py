@@ -207,7 +207,7 @@ def test_a_journal_that_is_no_plain_file_is_refused_by_name(service, tmp_path, p
         assert "is skipped: it is not a regular file" in outcome.stderr
         assert outcome.exit_code == 0
     else:
-        assert_refused(outcome, "it has more than" if plant is enormous else "no regular file")
+        assert_refused(outcome, "it has more than" if plant is enormous else "not a regular file")
         assert service.requests == []
 
 

@@ -21,8 +21,8 @@ def assert_no_utf8(done: subprocess.CompletedProcess[bytes]) -> None:
     assert done.returncode == 2
     document = printed(done.stdout)
     assert document["end_reason"] == "usage"
-    assert "no UTF-8 text" in document["error"]["message"]
-    assert b"no UTF-8 text" in done.stderr
+    assert "not UTF-8 text" in document["error"]["message"]
+    assert b"not UTF-8 text" in done.stderr
 
 
 def test_a_piped_prompt_that_is_no_utf8_is_a_mistake():

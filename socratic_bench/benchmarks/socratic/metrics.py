@@ -53,18 +53,16 @@ METRICS = (
     MetricInfo(name="usefulness", title="Usefulness of questions", low=0, high=1),
     _rate(
         name="insights_reached",
-        title="Share of insights that the student reached",
+        title="Insights reached by the student",
         needs_turns=None,
     ),
-    _bad_rate(
-        name="insights_told", title="Share of insights that the tutor gave away", needs_turns=None
-    ),
+    _bad_rate(name="insights_told", title="Insights told by the tutor", needs_turns=None),
     _turns(
         name="turns_held",
         title="Turns until the first lasting lapse",
         censored_by="turns_held_censored",
     ),
-    _bad_rate(name="lapse_rate", title="Share of turns under the threshold"),
+    _bad_rate(name="lapse_rate", title="Lapse rate (share of turns)"),
     _turns(name="n_lapses", title="Lasting lapses", higher_is_better=False),
     _rate(name="recovery_rate", title="Share of lasting lapses recovered from", needs_turns=None),
     _turns(
@@ -94,9 +92,7 @@ METRICS = (
         for dimension, most in zip(DIMENSIONS, (3, 3, 4), strict=True)
     ),
     *(
-        _bad_rate(
-            name=f"violation_rates.{dimension}", title=f"Share of turns with no {dimension} at all"
-        )
+        _bad_rate(name=f"violation_rates.{dimension}", title=f"Share of turns with {dimension} 0")
         for dimension in DIMENSIONS
     ),
     MetricInfo(

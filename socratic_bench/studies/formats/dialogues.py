@@ -122,7 +122,7 @@ def _chat_dialogue(line: str, place: str, file: Path) -> Dialogue:
     try:
         entry = json.loads(line)
     except (ValueError, RecursionError) as error:
-        _refuse(f"it is no JSON ({error})")
+        _refuse(f"it is not valid JSON ({error})")
     messages = entry.get("messages") if isinstance(entry, dict) else None
     if not isinstance(messages, list) or not messages:
         _refuse('it needs "messages", a list of {"role": ..., "content": ...}')

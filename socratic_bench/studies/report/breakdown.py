@@ -66,7 +66,7 @@ def kinds(study: Study) -> Iterator[Section]:
                 ],
                 figures=[
                     figure(
-                        f"Difference of the score to {kind.none}, with 95 % intervals",
+                        f"Difference from {kind.none} (95 % CI)",
                         (words(kind.title), *study.ranked),
                         [
                             [spaced(n), *(interval_text(effects[m, n], 1) for m in study.ranked)]
@@ -104,7 +104,7 @@ def samples(study: Study) -> Section | None:
     blank = len(cells) - len(means)
     remark = f" {count_text(blank, 'pair')} not run: blank, which is not zero." if blank else ""
     title = "Turns held" if study.survival else metric.title
-    note = f"{title}, mean of its runs; the stronger the shade, the higher.{remark}"
+    note = f"Mean of {title.lower()}; darker is higher.{remark}"
     row_title, shown = study.views.sample.capitalize(), replace(metric, title=title)
     by_sample = map_figure("samples", row_title, names, study.ranked, means, shown)
     return folded("samples", f"By {study.views.sample}", by_sample, note=note)
@@ -174,8 +174,8 @@ def events(study: Study) -> Section | None:
                 rows.append([model, spaced(name), rate, n_runs, str(middle), str(seen[0])])
     seen_by = ("Turns with it", "Runs with it", "First turn, median", "First turn, earliest")
     titles: Titles = [MODEL, words("Event"), *seen_by]
-    by_model = figure("Events by model, with 95 % intervals", titles, rows)
-    note = "Events that the judge saw in replies. Turns count from 0."
+    by_model = figure("Events by model (95 % CI)", titles, rows)
+    note = "Events flagged by the judge. Turns are counted from 0."
     return folded("events", "Events", by_model, note=note)
 
 
@@ -185,7 +185,7 @@ def findings(study: Study) -> Iterator[Section]:
         counts = {model: _outcome_counts(runs, outcome_list) for model, runs in study.runs.items()}
         if not any(sum(n_by_outcome.values()) for n_by_outcome in counts.values()):
             continue
-        titles: Titles = [MODEL, "In all", *map(str.capitalize, outcome_list.outcomes)]
+        titles: Titles = [MODEL, "Total", *map(str.capitalize, outcome_list.outcomes)]
         rows = [[model, *_outcome_cells(counts[model])] for model in study.ranked]
         over_all = figure(f"{outcome_list.title} over all runs", titles, rows)
         yield folded(f"findings-{outcome_list.key}", outcome_list.title, over_all)
@@ -290,7 +290,7 @@ def by_turn(study: Study) -> Section | None:
     return Section(
         name="turns",
         title="Score by turn",
-        paragraphs=["Turns are counted from 0. Bands are 95 % intervals of the mean."],
+        paragraphs=["Turns are counted from 0. Bands are 95 % CIs of the mean."],
         figures=[figure("Mean score of each turn", ("Turn", *study.ranked), rows, chart)],
     )
 
@@ -350,10 +350,17 @@ def survival(study: Study) -> Section | None:
         return None
     event = study.views.breaks
     horizon = next(iter(study.survival.values())).horizon
-    titles = ("Runs", f"With a {event}", "Half by turn (95 %)", f"Mean turns held of {horizon:g}")
+    titles = (
+        "Runs",
+        f"With a {event}",
+        "Median turn (95 % CI)",
+        f"Mean turns held (max {horizon:g})",
+    )
     rows = [[model, *_survival_cells(times)] for model, times in study.survival.items()]
-    title = f"Runs until the first {event}"
-    note = f"Kaplan-Meier: a run without a {event} counts until the last turn that could show one."
+    title = f"Survival until the first {event}"
+    note = (
+        f"Kaplan-Meier. A run without a {event} is censored at the last turn that could show one."
+    )
     return folded("survival", title, figure(title, (MODEL, *titles), rows), note=note)
 
 

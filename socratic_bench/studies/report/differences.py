@@ -64,7 +64,7 @@ def _of_one(study: Study, model: str) -> str:
     if survival:
         mean = survival.restricted_mean
         limits = between(mean.low, mean.high, 1)
-        interval = "" if limits == UNKNOWN else f" (95 % interval {limits})"
+        interval = "" if limits == UNKNOWN else f" (95 % CI {limits})"
         return (
             f"{model} held {number(mean.value, 1)} of the first {survival.horizon:g} turns on "
             f"average{interval}; there is no other model to compare it with."
@@ -73,7 +73,7 @@ def _of_one(study: Study, model: str) -> str:
     if estimate is None:
         return f"Nothing is known of {study.primary.title.lower()}."
     limits = between(estimate.low, estimate.high)
-    interval = "" if limits == UNKNOWN else f" (95 % interval {limits})"
+    interval = "" if limits == UNKNOWN else f" (95 % CI {limits})"
     return (
         f"{model}: {study.primary.title.lower()} {number(estimate.mean)}{interval}; there is no "
         "other model to compare it with."
@@ -114,7 +114,7 @@ def differences(study: Study) -> Section | None:
         unit = study.views.part
     is_time = bool(study.survival)
     what = "Turns held" if is_time else study.ordering.title
-    titles = (words("Models"), "Difference, with 95 % interval", "p")
+    titles = (words("Models"), "Difference (95 % CI)", "p")
     return Section(
         name="differences",
         title="Differences between models",
@@ -126,7 +126,7 @@ def differences(study: Study) -> Section | None:
         ],
         figures=[
             figure(
-                f"{what}: difference of each two models",
+                f"{what}, by pair of models",
                 (*titles, f"{unit}s".capitalize(), words("Result")),
                 [_row(difference, unit, is_time=is_time) for difference in study.differences],
             )

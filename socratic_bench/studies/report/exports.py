@@ -147,7 +147,7 @@ def _lines(report: Report) -> Iterator[str]:
     yield ""
     for section in report.sections:
         yield from _section(section)
-    yield f"Made by socratic-runner {VERSION} from stored runs. Intervals hold at 95 %."
+    yield f"Made by socratic-runner {VERSION} from stored runs. Intervals are 95 % CIs."
 
 
 def _row(cells: Sequence[str]) -> str:

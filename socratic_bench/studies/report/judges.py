@@ -93,7 +93,7 @@ def _agreement(
         distance = jackknifed(units, lambda rows: absolute_error([*zip(*rows, strict=True)]))
         rows.append([spaced(name), _jackknifed_text(alpha, 1), _jackknifed_text(distance)])
     titles = ("Krippendorff's alpha, ordinal", "Mean distance of two jurors, points")
-    caption = "Agreement with 95 % intervals: 1 is full, 0 that of chance"
+    caption = "Agreement (95 % CI): 1 is perfect, 0 is chance"
     return figure(caption, (words("Score"), *titles), rows)
 
 
@@ -126,8 +126,8 @@ def labels_section(corrected: CorrectedFigures | None) -> Section | None:
         figures=[
             figure(caption, (words(head), words("Figure"), *titles, words("Note")), rows)
             for caption, head, rows in (
-                ("Differences of models, with 95 % intervals", "Models", pairs),
-                ("Figures of models, with 95 % intervals", "Model", models),
+                ("Differences between models (95 % CI)", "Models", pairs),
+                ("Figures of models (95 % CI)", "Model", models),
             )
             if rows
         ],

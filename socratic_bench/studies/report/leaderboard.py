@@ -76,7 +76,7 @@ def board(study: Study) -> Section:
     names = dict.fromkeys((benchmark.primary_metric, *benchmark.compared_metrics))
     metrics = [study.metrics[name] for name in names if name != study.views.endurance]
     horizon = next((survival.horizon for survival in study.survival.values()), 0)
-    timed = [f"Turns held, of {horizon:g}"] if study.survival else []
+    timed = [f"Turns held (max {horizon:g})"] if study.survival else []
     rows = [
         [
             model,
@@ -91,7 +91,7 @@ def board(study: Study) -> Section:
         title="Leaderboard",
         figures=[
             figure(
-                "Means with 95 % intervals; the best model first",
+                "Means (95 % CI), best model first",
                 (MODEL, *timed, *(metric.title for metric in metrics), "Runs"),
                 rows,
             )
@@ -123,14 +123,14 @@ def axes(study: Study) -> Section | None:
         return None
     title = f"{across.title.partition(':')[0]} and {up.title.partition(':')[0].lower()}"
     where = (
-        "it is high on both: towards the upper right"
+        "it is high on both (upper right)"
         if up.higher_is_better
-        else "it is high on the first and low on the second: towards the lower right"
+        else "it is high on the first and low on the second (lower right)"
     )
     chart = Chart(
         name="axes",
         title=title + study.models_note,
-        description=f"A point for each of {count_text(len(data), 'model')}, with 95 % intervals in "
+        description=f"A point for each of {count_text(len(data), 'model')}, with 95 % CIs in "
         "both directions. The table has the figures.",
         specs=scatter(
             data,
@@ -140,7 +140,7 @@ def axes(study: Study) -> Section | None:
         ),
     )
     rows = [[model, interval_text(x), interval_text(y)] for model, (x, y) in points.items()]
-    means = figure("Means with 95 % intervals", (MODEL, across.title, up.title), rows, chart)
+    means = figure("Means (95 % CI)", (MODEL, across.title, up.title), rows, chart)
     return folded("axes", title, means, note=f"A model is good only where {where}.")
 
 
@@ -155,7 +155,7 @@ def groups(study: Study) -> Section | None:
     figures = [figure for figure in tables if figure]
     if not figures:
         return None
-    note = "Means over runs in which a figure is known, with 95 % intervals."
+    note = "Means over runs that have a value, with 95 % CIs."
     return folded("groups", "Further metrics", *figures, note=note)
 
 
@@ -200,7 +200,7 @@ def cost(study: Study) -> Section | None:
     if all(cell == UNKNOWN for _, *cells in rows for cell in cells):
         return None
     is_simulated = all(run.at("cost.stand_in") for run in study.rows.runs)
-    titles = (MODEL, "USD a run, the model", "USD a run, judge and all")
+    titles = (MODEL, "USD per run, model under test", "USD per run, total")
     note = "Simulated: nothing was billed; at list prices:" if is_simulated else ""
     return folded("cost", "Cost", figure("Mean cost of a run", titles, rows), note=note)
 
@@ -230,7 +230,7 @@ def latency(study: Study) -> Section | None:
         return None
     titles = [f"{title}, {quantile}" for title in readings for quantile in QUANTILES]
     note = (
-        "Of requests that were answered. Those that spent more time in this program than at the "
+        "Successful requests. Those that spent more time in this program than at the "
         "service are left out."
     )
     columns: list[str | Column] = [MODEL, *map(words, WAYS), *titles, "Turns"]

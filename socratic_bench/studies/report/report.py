@@ -102,7 +102,7 @@ def _facts(study: Study, *, is_labelled: bool) -> Iterator[tuple[str, str]]:
     yield f"{study.views.sample}s".capitalize(), str(len(study.rows.samples))
     lengths = sorted({run.n_turns for run in runs})
     turns = str(lengths[0]) if len(lengths) == 1 else f"{lengths[0]} to {lengths[-1]}"
-    yield "Turns a run", f"{turns}, counted from 0"
+    yield "Turns per run", f"{turns}, counted from 0"
     yield "Judge", _judges(study, is_labelled=is_labelled)
     for fact in study.views.facts:
         value = _share(runs, fact.path) if fact.is_share else _values(runs, fact.path)
@@ -110,7 +110,7 @@ def _facts(study: Study, *, is_labelled: bool) -> Iterator[tuple[str, str]]:
             yield fact.title, fact.with_unit(value)
     days = sorted({str(run.at("timestamps.started_at") or "")[:10] for run in runs} - {""})
     if days:
-        yield "Run on", days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+        yield "Date", days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     yield "Cost", _cost(runs)
 
 
@@ -172,7 +172,7 @@ def _cost(runs: Sequence[RunRow]) -> str:
     if len(known_costs) < len(costs):
         text += f" for {len(known_costs)} of {count_text(len(costs), 'run')}; the rest is not known"
     if all(run.at("cost.stand_in") for run in runs):
-        return f"nothing: simulated (at list prices {text})"
+        return f"$0 (simulated; {text} at list prices)"
     return text
 
 
@@ -180,11 +180,11 @@ def _notices(study: Study) -> Iterator[str]:
     yield from _notices_on_intervals(study)
     if study.varied:
         names = listed([name.replace("_", " ") for name in study.varied.values()])
-        yield f"Runs of one model differ in {names}: each way of running it stands apart."
+        yield f"Runs of one model differ in {names}: each has its own row."
     for path, values in differing_conditions(study.groups).items():
         if path not in study.varied:
             pairs = (f"{', '.join(map(str, models))} for {name}" for name, models in values.items())
-            yield f"The models were not run alike: {path} is {'; '.join(pairs)}."
+            yield f"The models were run with different settings: {path} is {'; '.join(pairs)}."
     for model, runs in study.runs.items():
         mean = mean_of(runs, study.primary, study.design)
         yield from danger(model, study.primary.title.lower(), mean.two_groups)
@@ -196,7 +196,7 @@ def _notices(study: Study) -> Iterator[str]:
     yield from _too_short(study)
     yield from _low_ends(study)
     if len(study.rows.samples) == 1 and not any(run.parts for run in study.rows.runs):
-        yield f"There is only one {study.views.sample}: the result need not hold for others."
+        yield f"There is only one {study.views.sample}: the result may not hold for others."
 
 
 def _notices_on_intervals(study: Study) -> Iterator[str]:
@@ -207,8 +207,8 @@ def _notices_on_intervals(study: Study) -> Iterator[str]:
     n = min((times.n_clusters for times in study.survival.values()), default=FEWEST_OF_TIMES)
     if n < FEWEST_OF_TIMES:
         yield (
-            f"Turns held have no interval: {count_text(n, study.views.sample)} "
-            f"{'is' if n == 1 else 'are'} too few for one, {FEWEST_OF_TIMES} would do."
+            f"Turns held have no CI: {count_text(n, study.views.sample)} "
+            f"{'is' if n == 1 else 'are'} too few, {FEWEST_OF_TIMES} are needed."
         )
 
 
@@ -222,9 +222,9 @@ def _too_short(study: Study) -> Iterator[str]:
     if short:
         n, least = min(short)
         yield (
-            f"{count_text(len(short), 'run')} of {n} turns or so are short: a {study.views.breaks} "
-            f"takes at least {least} turns, so none that begins after turn {max(0, n - least)} is "
-            f"seen. Run at least {2 * least} turns."
+            f"{count_text(len(short), 'run')} of {n} turns or so are short. A {study.views.breaks} "
+            f"takes at least {least} turns, so one that begins after turn {max(0, n - least)} is "
+            f"not visible. Run at least {2 * least} turns."
         )
 
 
@@ -234,6 +234,6 @@ def _low_ends(study: Study) -> Iterator[str]:
     n = sum(time is not None and not time.is_event and time.at < run.n_turns for run, time in times)
     if n:
         yield (
-            f"{count_text(n, 'run')} {'ends' if n == 1 else 'end'} in low turns, too few to tell "
-            f"whether that lasts: {'it counts' if n == 1 else 'they count'} as held until there."
+            f"{count_text(n, 'run')} {'ends' if n == 1 else 'end'} in low turns, too few to be a "
+            f"{study.views.breaks}: {'it counts' if n == 1 else 'they count'} as held until there."
         )

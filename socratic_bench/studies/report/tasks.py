@@ -79,7 +79,7 @@ def _optimisation(study: Study) -> Iterator[Section]:
         if (entry := run.at("optimization"))
     ]
     if rows:
-        titles = ("Prompts", "Pairs", "Better", "Worse", "Difference", "95 % interval")
+        titles = ("Prompts", "Pairs", "Better", "Worse", "Difference", "95 % CI")
         yield Section(
             name="optimisation",
             title="Optimised prompts",
@@ -199,7 +199,7 @@ def _table(grid: Grid) -> Section:
         for task, by_model in grid.items()
         for model, cell in by_model.items()
     ]
-    caption = "Means; success with 95 % intervals, clustered by item"
+    caption = "Means; success with 95 % CI, clustered by item"
     return folded("tasks", "By task", figure(caption, [TASK, MODEL, *_TITLES], rows))
 
 
@@ -213,7 +213,7 @@ def _heat_map(study: Study, grid: Grid) -> Section:
     return Section(
         name="task-map",
         title="Models by tasks",
-        paragraphs=["Success rate; the stronger the shade, the higher. Blank: not run."],
+        paragraphs=["Success rate; darker is higher. Blank: not run."],
         figures=[map_figure("task-map", "Task", [*grid], [*study.runs_by_variant], means, RATE)],
     )
 
