@@ -315,7 +315,12 @@ class TestAsked:
         outcome = run("--offline", "--model", "emulator.socratic-v1:0", "--prompt", OPENING, *words)
         message = outcome.document["error"]["message"]
         assert outcome.exit_code == 2
-        for said in (f"names {PLAIN} twice", "not a Bedrock ARN", "--quorum is 4", "--judge-samples"):
+        for said in (
+            f"names {PLAIN} twice",
+            "not a Bedrock ARN",
+            "--quorum is 4",
+            "--judge-samples",
+        ):
             assert said in message
 
     def test_who_stands_twice_in_the_variable_is_told_by_its_name(self):

@@ -172,7 +172,10 @@ DAMAGED = {
     "usage": ({"total": {"calls": "many"}}, "usage[...].calls: Expected `int`, got `str`."),
     "timestamps": ("noon", "timestamps: Expected `object`, got `str`."),
     "metrics": ({"usefulness": "much"}, "metrics.usefulness: Expected `float | null`, got `str`."),
-    "benchmark": ("nope", "benchmark: No benchmark 'nope'; available: execution, golden, socratic."),
+    "benchmark": (
+        "nope",
+        "benchmark: No benchmark 'nope'; available: execution, golden, socratic.",
+    ),
 }
 
 
