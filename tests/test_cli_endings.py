@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
@@ -463,19 +464,17 @@ def test_mistakes_of_the_emulator_are_refused(words):
 
 
 def test_live_line_is_cleared_before_a_run_that_ended_early_is_reported():
-    import os
-    import pty
-
+    """stderr is a terminal, stdout is piped, as in `socratic-runner ... | jq`."""
     mine, theirs = pty.openpty()
     with Emulator(Settings(faults=(parse_fault("access_denied:role=tutor:after=1"),))) as served:
         words = ("--model", CLAUDE, "--prompt", OPENING, "--turns", "5")
         process = begin(*words, env=account(served.url, CLAUDE), stderr=theirs)
         os.close(theirs)
-        process.communicate()
+        stdout, _ = process.communicate()
     seen = os.read(mine, 65536).decode()
     os.close(mine)
 
-    assert process.returncode == 3
+    assert (process.returncode, printed(stdout)["n_turns"]) == (3, 1)
     assert "turn 1: waiting for the tutor" in seen
     assert re.search(r"\r\x1b\[K\w{4} partial: ", seen)
     assert "waiting" not in "".join(screen(seen))

@@ -15,7 +15,6 @@ from tests.command import (
     assert_valid,
     begin,
     environment,
-    printed,
     run,
 )
 
@@ -186,14 +185,6 @@ def test_help_and_version_are_plain_text(flag, word):
     assert word in outcome.stdout.decode()
 
 
-@pytest.mark.parametrize("command", ["scenarios", "schema", "emulator", "run"])
-def test_every_subcommand_has_help(command):
-    outcome = run(command, "--help")
-
-    assert outcome.exit_code == 0
-    assert outcome.stdout.startswith(b"usage: socratic-runner")
-
-
 def test_scenarios_are_listed_as_a_table_and_a_document():
     outcome = run("scenarios")
 
@@ -230,29 +221,6 @@ def test_emulator_serves_alone_until_it_is_told_to_end():
     assert_valid("emulator", document)
     assert (outcome.exit_code, outcome.document["usage"]["total"]["attempts"]) == (0, 5)
     assert (process.returncode, rest) == (0, b"")
-
-
-def test_live_line_in_a_terminal_is_redrawn_and_leaves_the_document_whole():
-    """stderr is a terminal, stdout is piped, as in `socratic-runner ... | jq`."""
-    import os
-    import pty
-
-    mine, theirs = pty.openpty()
-    process = begin(*OFFLINE, "--turns", "2", stderr=theirs)
-    os.close(theirs)
-    stdout, _ = process.communicate()
-    seen = b""
-    try:
-        while chunk := os.read(mine, 65536):
-            seen += chunk
-    except OSError:
-        pass
-    finally:
-        os.close(mine)
-
-    assert printed(stdout)["n_turns"] == 2
-    assert b"turn 1: waiting for the tutor" in seen
-    assert b"\r\x1b[K" in seen
 
 
 def test_model_text_cannot_drive_the_terminal():
