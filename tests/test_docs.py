@@ -289,6 +289,7 @@ def reader(
     commands = tmp_path / "bin"
     for folder in (commands, tmp_path / "work", tmp_path / "home"):
         folder.mkdir()
+    (tmp_path / "work" / "deploy").symlink_to(ROOT / "deploy")
     (tmp_path / "stand_ins.py").write_text(STAND_INS)
     lines = {name: f"{sys.executable} {tmp_path}/stand_ins.py {name}" for name in NAMES}
     lines |= {"python3": sys.executable, "socratic-runner": " ".join(stand_in.command)}
