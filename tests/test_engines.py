@@ -184,7 +184,7 @@ def test_the_aws_commands_of_the_page_are_accepted(monkeypatch):
         *("create-role", "put-role-policy", "put-bucket-policy"),
         *("register-job-definition", "submit-job"),
     ]
-    assert [job["jobName"] for job in jobs] == ["socratic-sweep"]
+    assert len(jobs) == 1 + 40
 
 
 def test_the_numbers_of_shards_agree_in_each_file():
