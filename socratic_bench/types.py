@@ -133,10 +133,15 @@ class Image(Struct, frozen=True):
         return f"data:image/{self.format};base64,{b64encode(self.data).decode()}"
 
 
-class Reasoning(Struct, frozen=True):
-    """A model's reasoning before its reply; no other role and no judge sees it."""
+class Reasoning(Struct, frozen=True, omit_defaults=True):
+    """A model's reasoning before its reply; no other role and no judge sees it.
+
+    A model that calls tools gets its own reasoning back, which some services sign or encrypt.
+    """
 
     text: Words
+    signature: Annotated[str | None, doc("the service's signature of the text")] = None
+    encrypted: Annotated[str | None, doc("reasoning that is not shown, in base64")] = None
 
 
 class ToolUse(Struct, frozen=True):
@@ -179,7 +184,7 @@ class Message(Struct, frozen=True):
 
 
 class Tool(Struct, frozen=True, kw_only=True):
-    """A tool that the model must call; `input_schema` is a JSON Schema."""
+    """A tool that a model calls; `input_schema` is a JSON Schema."""
 
     name: str
     description: str
@@ -191,13 +196,15 @@ class Request(Struct, frozen=True, kw_only=True):
 
     `is_cacheable_prefix`: the next request begins with all of this one except the later blocks of
     the last message, so caching it pays. `temperature_if_taken` is sent only to models that take
-    one; the temperature in `config` is always sent.
+    one; the temperature in `config` is always sent. The model must call `tool`; `tools` it may
+    call. A request has one of the two at most.
     """
 
     messages: tuple[Message, ...]
     config: GenerateConfig
     system: str | None = None
     tool: Tool | None = None
+    tools: tuple[Tool, ...] = ()
     is_cacheable_prefix: bool = field(default=False, name="grows")  # digests have the older name
     temperature_if_taken: float | None = None
 

@@ -374,15 +374,16 @@ class TestAnswer:
         assert read_message(body(thought, {"text": "Well."}, use, {"citationsContent": {}})) == (
             Message(
                 "assistant",
-                (Reasoning("Hm."), Text("Well."), ToolUse("id-1", "record", {"form": 3})),
+                (Reasoning("Hm.", signature="x"), Text("Well."), ToolUse("id-1", "record", {"form": 3})),
             ),
             "end_turn",
         )
 
-    def test_redacted_reasoning_is_empty_reasoning(self):
+    def test_redacted_reasoning_is_kept_without_words(self):
         hidden = {"reasoningContent": {"redactedContent": b"x"}}
 
-        assert read_message(body(hidden)) == (Message("assistant", (Reasoning(""),)), "end_turn")
+        thought = Reasoning("", encrypted="eA==")
+        assert read_message(body(hidden)) == (Message("assistant", (thought,)), "end_turn")
 
     def test_no_content_is_an_empty_message(self):
         assert read_message(body(stop_reason="content_filtered")) == (

@@ -25,8 +25,7 @@ def most_input_tokens(request: Request) -> int:
     blocks = [block for message in request.messages for block in message.content]
     total = _BASE_TOKENS + _TOKENS_AROUND_BLOCK * (len(request.messages) + len(blocks))
     total += sum(map(_block_bytes, blocks)) + _bytes(request.system or "")
-    if request.tool:
-        tool = request.tool
+    for tool in (*((request.tool,) if request.tool else ()), *request.tools):
         total += _TOOL_TOKENS + _bytes(tool.name + tool.description) + schema_length(tool)
     return total
 
@@ -53,8 +52,10 @@ def _length_as_sent(packed: bytes) -> int:
 def _block_bytes(block: Block) -> int:
     if isinstance(block, Image):
         return MOST_IMAGE_TOKENS
-    if isinstance(block, Text | Reasoning | ToolResult):
+    if isinstance(block, Text | ToolResult):
         return _bytes(block.text)
+    if isinstance(block, Reasoning):
+        return sum(_bytes(part or "") for part in (block.text, block.signature, block.encrypted))
     return _bytes(block.name + json.dumps(block.arguments))
 
 

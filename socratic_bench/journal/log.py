@@ -120,4 +120,6 @@ def _without_defaults(request: dict[str, Any], config: GenerateConfig) -> dict[s
             del request["config"][name]
     if request["temperature_if_taken"] is None:
         del request["temperature_if_taken"]
+    if not request["tools"]:
+        del request["tools"]
     return request

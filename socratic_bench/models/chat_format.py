@@ -52,6 +52,8 @@ def chat_fields(model: str, request: Request, lacks: frozenset[str], *, stream: 
     fields |= _settings(request, lacks)
     if request.tool:
         fields |= _tool_fields(request.tool)
+    elif request.tools:
+        fields["tools"] = [_function(tool) for tool in request.tools]
     elif stream and "stream" not in lacks:
         fields["stream"] = True
         if "stream_options" not in lacks:
@@ -75,23 +77,28 @@ def _settings(request: Request, lacks: frozenset[str]) -> Fields:
 
 
 def _tool_fields(tool: Tool) -> Fields:
+    return {
+        "tools": [_function(tool)],
+        "tool_choice": {"type": "function", "function": {"name": tool.name}},
+    }
+
+
+def _function(tool: Tool) -> Fields:
     function = {
         "name": tool.name,
         "description": tool.description,
         "parameters": dict(tool.input_schema),
     }
-    return {
-        "tools": [{"type": "function", "function": function}],
-        "tool_choice": {"type": "function", "function": {"name": tool.name}},
-    }
+    return {"type": "function", "function": function}
 
 
 def message_blocks(request: Request) -> tuple[PromptBlock, ...]:
     """The blocks of a request in the order in which a model reads them, tokens estimated."""
     texts = [("system", request.system or "")]
     images: list[PromptBlock] = []
-    if request.tool:
-        texts.insert(0, ("tool", json.dumps(dict(request.tool.input_schema))))
+    for tool in (request.tool, *request.tools):
+        if tool:
+            texts.insert(0, ("tool", json.dumps(dict(tool.input_schema))))
     for message in request.messages:
         for block in message.content:
             if isinstance(block, Image):

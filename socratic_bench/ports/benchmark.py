@@ -120,6 +120,19 @@ class EpisodeContext(Protocol):
         `None` if the configuration names no model for the actor.
         """
 
+    @property
+    def run_id(self) -> str | None:
+        """The run's id; `None` in a dry run."""
+
+    def watched(self, listener: Callable[[Any], None]) -> Model:
+        """The model under test; a listener hears of each step of its calls, as `CallEvent`s."""
+
+    def check(self) -> None:
+        """Raise what ends the run, if it is ending."""
+
+    def store(self, name: str, body: bytes) -> None:
+        """Store a file of the run's under a name of the benchmark's own."""
+
     def wait_since(self, moment: datetime, seconds: float) -> None:
         """Wait until so many seconds have passed since a moment, or raise what ends the run."""
 

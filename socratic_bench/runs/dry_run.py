@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -336,6 +337,18 @@ class _SimulatedContext(Struct):
 
     def model(self, actor: Role, model_id: str | None = None) -> Model | None:
         return self.model_of(model_id) if model_id else self.models.get(actor)
+
+    @property
+    def run_id(self) -> None:
+        return None
+
+    def watched(self, listener: Callable[[Any], None]) -> Model:
+        del listener
+        return self.tested
+
+    def check(self) -> None: ...
+
+    def store(self, name: str, body: bytes) -> None: ...
 
     def wait_since(self, moment: datetime, seconds: float) -> None:
         """The whole wait, since simulated calls end at moments of their own."""

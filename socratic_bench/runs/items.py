@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from typing import overload
+from typing import Any, overload
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -143,6 +143,19 @@ class ItemContext(Struct, frozen=True):
     def model(self, actor: Role, model_id: str | None = None) -> Model | None:
         model = self.outer.model(actor, model_id)
         return AnsweringModel(model, self.now) if model else None
+
+    @property
+    def run_id(self) -> str | None:
+        return self.outer.run_id
+
+    def watched(self, listener: Callable[[Any], None]) -> Model:
+        return AnsweringModel(self.outer.watched(listener), self.now)
+
+    def check(self) -> None:
+        self.outer.check()
+
+    def store(self, name: str, body: bytes) -> None:
+        self.outer.store(name, body)
 
     def wait_since(self, moment: datetime, seconds: float) -> None:
         self.outer.wait_since(moment, seconds)

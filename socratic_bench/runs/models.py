@@ -7,6 +7,8 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
+from msgspec.structs import replace
+
 from socratic_bench.catalogue.prices import builtin_prices
 from socratic_bench.concurrency import start_thread
 from socratic_bench.journal.replay import ReplayLog
@@ -21,6 +23,7 @@ from socratic_bench.retrying import RetryPolicy
 from socratic_bench.runs.items import ItemContext, Items
 from socratic_bench.runs.prepare import Plan
 from socratic_bench.runs.resume import StartedRun
+from socratic_bench.runs.stores import RunStores
 from socratic_bench.turns import Turn
 from socratic_bench.types import Role
 
@@ -30,8 +33,11 @@ class RunModels:
     connects to their providers, unless no call is due. Each finished turn is given to `publish`.
     """
 
-    def __init__(self, started: StartedRun, publish: Callable[[Turn], None]) -> None:
+    def __init__(
+        self, started: StartedRun, stores: RunStores, publish: Callable[[Turn], None]
+    ) -> None:
         self._run = started.context
+        self._stores = stores
         self._replay_log = started.replay_log
         self._publish = publish
         context = started.context
@@ -51,6 +57,22 @@ class RunModels:
     def model(self, actor: Role, model_id: str | None = None) -> Model | None:
         model_id = model_id or self._run.plan.speakers.get(actor)
         return self._called(model_id) if model_id else None
+
+    @property
+    def run_id(self) -> str | None:
+        return self._run.run_id
+
+    def watched(self, listener: Callable[[Any], None]) -> Model:
+        listeners = (*self._call_context.listeners, listener)
+        model_id = self._run.plan.speakers[self._run.plan.benchmark.cast.tested]
+        context = replace(self._call_context, listeners=listeners)
+        return CalledModel(model_id, self._services, context)
+
+    def check(self) -> None:
+        self._run.cancel_token.check()
+
+    def store(self, name: str, body: bytes) -> None:
+        self._stores.send_file(f"{self._run.keys.raw}{name}", body)
 
     def wait_since(self, moment: datetime, seconds: float) -> None:
         remaining_s = seconds - (self._run.clock() - moment).total_seconds()

@@ -117,7 +117,7 @@ def _play(started: StartedRun, stores: RunStores, record: TurnRecord) -> Outcome
         context.notices.add(text)
     for text in stores.warnings():
         context.notices.add_passing(text)
-    models = RunModels(started, record.add)  # connects
+    models = RunModels(started, stores, record.add)  # connects
     context.listener.on_wait("")
     record.jury = models.jury()
     outcome: Outcome

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from socratic_bench.documents import encode
 from socratic_bench.models.cancel import run_cancellable
 from socratic_bench.ports.store import ArtifactStore, Journals
+from socratic_bench.redaction import known_secrets
 from socratic_bench.runs.context import RunContext
 from socratic_bench.storage.delivery import Delivery, UploadPolicy
 from socratic_bench.storage.stores import (
@@ -37,6 +38,7 @@ class RunStores:
         self.folder = open_folder(context.config, context.listener.on_notice)
         self.bucket: S3Store | None = None
         self._documents: dict[str, Document] = {}
+        self._bodies: dict[str, bytes] = {}
         self.delivery = self.files = self._new_delivery(self.folder)
 
     def open_bucket(self) -> None:
@@ -80,10 +82,18 @@ class RunStores:
             self._documents[key] = document
             self.files.send(key, encode(document()))
 
+    def send_file(self, key: str, body: bytes) -> None:
+        """Begin to store a file that is no document; known secrets in it are masked."""
+        if key and self.files.has_stores:
+            text = known_secrets().masked(body.decode("utf-8", "surrogateescape"))
+            body = text.encode("utf-8", "surrogateescape")
+            self._bodies[key] = body
+            self.files.send(key, body)
+
     def body_of(self, key: str) -> bytes | None:
         """The content of a file that was sent, made again; `None` if none was."""
         document = self._documents.get(key)
-        return encode(document()) if document else None
+        return encode(document()) if document else self._bodies.get(key)
 
     def warnings(self) -> Iterator[str]:
         """A warning if the output folder goes with the container that the run is in."""

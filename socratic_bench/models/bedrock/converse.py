@@ -2,6 +2,7 @@
 
 import json
 import struct
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -152,6 +153,8 @@ class _Block:
         self._texts: list[str] = []
         self._inputs: list[str] = []
         self._thoughts: list[str] = []
+        self._signatures: list[str] = []
+        self._encrypted = b""
         self._is_reasoning = False
 
     def add(self, delta: Mapping[str, Any]) -> None:
@@ -161,7 +164,10 @@ class _Block:
             self._inputs.append(delta["toolUse"]["input"])
         elif "reasoningContent" in delta:
             self._is_reasoning = True
-            self._thoughts.append(delta["reasoningContent"].get("text", ""))
+            thought = delta["reasoningContent"]
+            self._thoughts.append(thought.get("text", ""))
+            self._signatures.append(thought.get("signature", ""))
+            self._encrypted += thought.get("redactedContent", b"")
 
     @property
     def has_text(self) -> bool:
@@ -176,8 +182,13 @@ class _Block:
             except (ValueError, RecursionError):
                 # What is not JSON, such as what the token limit cut off, is no tool call.
                 return {"text": arguments}
+        if self._encrypted:
+            return {"reasoningContent": {"redactedContent": self._encrypted}}
         if self._is_reasoning:
-            return {"reasoningContent": {"reasoningText": {"text": "".join(self._thoughts)}}}
+            thought = {"text": "".join(self._thoughts)}
+            if signature := "".join(self._signatures):
+                thought["signature"] = signature
+            return {"reasoningContent": {"reasoningText": thought}}
         return {"text": "".join(self._texts)}
 
 
@@ -237,8 +248,15 @@ def _read_block(part: Mapping[str, Any]) -> tuple[Block, ...]:
         use = part["toolUse"]
         return (ToolUse(use["toolUseId"], use["name"], use.get("input")),)
     if "reasoningContent" in part:
-        reasoning = part["reasoningContent"].get("reasoningText", {})
-        return (Reasoning(clean(reasoning.get("text", ""))),)
+        content = part["reasoningContent"]
+        reasoning, encrypted = content.get("reasoningText", {}), content.get("redactedContent")
+        return (
+            Reasoning(
+                clean(reasoning.get("text", "")),
+                signature=reasoning.get("signature"),
+                encrypted=b64encode(encrypted).decode() if encrypted else None,
+            ),
+        )
     return ()
 
 

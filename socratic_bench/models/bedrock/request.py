@@ -3,6 +3,7 @@ points, thinking; and estimates how many tokens they have.
 """
 
 import json
+from base64 import b64decode
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from math import isfinite
@@ -21,6 +22,7 @@ from socratic_bench.types import (
     Reasoning,
     Request,
     Text,
+    Tool,
     ToolResult,
     ToolUse,
     clean,
@@ -54,7 +56,7 @@ def converse_arguments(
     Settings of the user are sent as they are, so that the user sees the service's refusal.
     """
     shaped = _shaped(request, capabilities)
-    messages = [_message(message) for message in shaped.messages]
+    messages = [_message(message, has_tools=bool(shaped.tools)) for message in shaped.messages]
     # A system prompt may have been folded into the first message.
     n_folded = len(shaped.messages[0].content) - len(request.messages[0].content)
     for index in _cached_messages(shaped, capabilities):
@@ -69,16 +71,10 @@ def converse_arguments(
     if shaped.system:
         point = [CACHE_POINT] if caches_system(shaped, capabilities) else []
         arguments["system"] = [{"text": shaped.system}, *point]
-    if tool := shaped.tool:
-        spec = {
-            "name": tool.name,
-            "description": tool.description,
-            "inputSchema": {"json": tool.input_schema},
-        }
-        arguments["toolConfig"] = {
-            "tools": [{"toolSpec": spec}],
-            "toolChoice": {"tool": {"name": tool.name}},
-        }
+    if tools := (shaped.tool,) if shaped.tool else shaped.tools:
+        arguments["toolConfig"] = {"tools": [{"toolSpec": _tool_spec(tool)} for tool in tools]}
+    if shaped.tool:
+        arguments["toolConfig"]["toolChoice"] = {"tool": {"name": shaped.tool.name}}
     if metadata:
         arguments["requestMetadata"] = dict(metadata)
     return arguments
@@ -117,7 +113,7 @@ def request_parts(arguments: Wire, *, scale: float = 1.0) -> tuple[PromptBlock, 
             parts.append(PromptBlock((place, sha256(data).hexdigest()), IMAGE_TOKENS))
             continue
         is_text = "text" in block
-        text = block["text"] if is_text else json.dumps(block, separators=(",", ":"))
+        text = block["text"] if is_text else json.dumps(block, separators=(",", ":"), default=str)
         tokens = round((estimated_tokens(text) + TOKENS_PER_BLOCK) * scale)
         parts.append(PromptBlock((place, text), tokens))
     return tuple(parts)
@@ -142,7 +138,7 @@ def without_tool(request: Request) -> Request:
 
 def _shaped(request: Request, capabilities: Capabilities) -> Request:
     """The request without a tool or a system prompt that the model does not take."""
-    if not (request.tool and capabilities.forced_tool):
+    if not (request.tools or (request.tool and capabilities.forced_tool)):
         request = without_tool(request)
     if request.system and not capabilities.system:
         first, *others = request.messages
@@ -204,12 +200,31 @@ def _as_text(block: Block) -> Block:
     return block
 
 
-def _message(message: Message) -> Wire:
-    blocks = [_block(block) for block in message.content if not isinstance(block, Reasoning)]
+def _tool_spec(tool: Tool) -> Wire:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "inputSchema": {"json": tool.input_schema},
+    }
+
+
+def _message(message: Message, *, has_tools: bool) -> Wire:
+    """A model that thinks and calls tools has to get its signed reasoning back word for word."""
+    blocks = [
+        _block(block)
+        for block in message.content
+        if not isinstance(block, Reasoning)
+        or (has_tools and (block.signature is not None or block.encrypted is not None))
+    ]
     return {"role": message.role, "content": blocks}
 
 
-def _block(block: Text | Image | ToolUse | ToolResult) -> Wire:
+def _block(block: Block) -> Wire:
+    if isinstance(block, Reasoning):
+        if block.encrypted is not None:
+            return {"reasoningContent": {"redactedContent": b64decode(block.encrypted)}}
+        thought = {"text": block.text, "signature": block.signature}
+        return {"reasoningContent": {"reasoningText": thought}}
     if isinstance(block, Text):
         return {"text": block.text}
     if isinstance(block, Image):
