@@ -230,7 +230,7 @@ class TestAssembly:
         )  # fmt: skip
 
         assert answer["output"]["message"]["content"] == [
-            {"reasoningContent": {"reasoningText": {"text": "Let me think."}}},
+            {"reasoningContent": {"reasoningText": {"text": "Let me think.", "signature": "x"}}},
             {"text": "Why?"},
             {"toolUse": {"toolUseId": "u", "name": "n", "input": {"form": 3}}},
         ]

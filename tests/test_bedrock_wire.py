@@ -374,7 +374,11 @@ class TestAnswer:
         assert read_message(body(thought, {"text": "Well."}, use, {"citationsContent": {}})) == (
             Message(
                 "assistant",
-                (Reasoning("Hm.", signature="x"), Text("Well."), ToolUse("id-1", "record", {"form": 3})),
+                (
+                    Reasoning("Hm.", signature="x"),
+                    Text("Well."),
+                    ToolUse("id-1", "record", {"form": 3}),
+                ),
             ),
             "end_turn",
         )

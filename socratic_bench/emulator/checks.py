@@ -37,7 +37,7 @@ def check_request(
     _check_tools(messages, body)
     _check_model(traits, body, messages)
     _check_cache_points(traits, body, messages)
-    _check_thinking(traits, body)
+    _check_thinking(traits, body, messages)
     _check_service(traits, body)
     if streamed:
         _check_streaming(traits, body)
@@ -260,13 +260,24 @@ def _check_cache_points(traits: Traits, body: JsonObject, messages: list[JsonObj
         )
 
 
-def _check_thinking(traits: Traits, body: JsonObject) -> None:
+def _check_thinking(traits: Traits, body: JsonObject, messages: list[JsonObject]) -> None:
     fields = body.get("additionalModelRequestFields") or {}
     thinking = fields.get("thinking") if isinstance(fields, dict) else None
     if not isinstance(thinking, dict) or thinking.get("type") != "enabled":
         return
     if reason := _thinking_error(traits, body, thinking):
         raise _model_error(reason)
+    replies = [message["content"] for message in messages if message["role"] == "assistant"]
+    # While tools are called, the model has to get its thoughts back as it had them.
+    if (
+        replies
+        and any("toolUse" in block for block in replies[-1])
+        and "signature" not in replies[-1][0].get("reasoningContent", {}).get("reasoningText", {})
+    ):
+        raise _model_error(
+            "Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is "
+            "enabled, a final `assistant` message must start with a thinking block."
+        )
 
 
 def _thinking_error(traits: Traits, body: JsonObject, thinking: JsonObject) -> str | None:

@@ -17,7 +17,7 @@ from socratic_bench.catalogue.prices import DEFAULT_TIER, OPTIMIZED, PriceTable,
 from socratic_bench.concurrency import decode
 from socratic_bench.documents.judge_status import StoredCalibration
 from socratic_bench.emulator.catalogue import traits_of
-from socratic_bench.emulator.models import MODEL_IDS, golden
+from socratic_bench.emulator.models import MODEL_IDS, agent, golden
 from socratic_bench.errors import Mistakes, Problem, UsageError, Words
 from socratic_bench.journal.identity import Identity
 from socratic_bench.models import load_provider
@@ -224,7 +224,8 @@ def prepare(
     if mistakes.sentences or benchmark is None or episode is None:
         raise mistakes.error("See socratic-runner --help.")
     if config.offline:
-        golden.learn(episode.opening.emulator_rows)
+        for models in (agent, golden):
+            models.learn(episode.opening.emulator_rows)
     return Plan(config, benchmark, episode, prices, held_judges, seed_given)
 
 

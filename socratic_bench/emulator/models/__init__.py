@@ -14,6 +14,8 @@ _NAMES = (
     *("yields-to-false-agreement", "student", "judge", "executes", "recalls", "recalls-25"),
     *("hasty", "picks-a", "truncates"),
     *("right", "half-right", "wrong", "refuses", "off-format"),
+    *("agent-good", "agent-better", "agent-slow", "agent-noop", "agent-broken"),
+    *("agent-edits-tests", "agent-hangs"),
 )
 MODEL_IDS = tuple(f"emulator.{name}-v1:0" for name in _NAMES)
 # There are more of them, too many for a listing.

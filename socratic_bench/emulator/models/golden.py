@@ -54,7 +54,7 @@ _learned: dict[str, KnownItem] = {}
 
 def learn(rows: Iterable[Mapping[str, Any]]) -> None:
     """Let the models of this process know rows of a data set with `emulator_answer`."""
-    _learned.update(map(_read_row, rows))
+    _learned.update(_read_row(row) for row in rows if "emulator_answer" in row)
 
 
 def golden_reply(dialogue: Dialogue) -> str | None:

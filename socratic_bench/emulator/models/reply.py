@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from socratic_bench.emulator.catalogue import Traits
 from socratic_bench.emulator.dialogue import CHARACTERS, Dialogue, JsonObject, hashed, read_context
+from socratic_bench.emulator.models.agent import agent_answer
 from socratic_bench.emulator.models.closing import closing_answer
 from socratic_bench.emulator.models.execution import execution_answer
 from socratic_bench.emulator.models.golden import (
@@ -37,7 +38,9 @@ def compose(dialogue: Dialogue, body: JsonObject, traits: Traits) -> Reply:
     """The reply of the model that a request names, in the role that the request shows."""
     tokens = _thinking(body).get("budget_tokens")
     executed = execution_answer(dialogue, tokens if isinstance(tokens, int) else 0)
-    if executed:
+    if (steps := agent_answer(dialogue)) is not None:
+        reply = Reply(steps, "tool_use")
+    elif executed:
         text, stop_reason = executed
         reply = Reply(({"text": text},), stop_reason)
     elif (golden := golden_reply(dialogue)) is not None:
