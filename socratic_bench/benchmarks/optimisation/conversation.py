@@ -1,7 +1,9 @@
 """The calls of an agent in one item, and logs of lines that survive the death of the process."""
 
 import os
-from collections.abc import Iterator, Sequence
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -56,21 +58,38 @@ class Conversation:
     def __init__(self, model: Model, index: int) -> None:
         self._model = model
         self._index = index
-        self._n_sent: dict[str, int] = {}
+        self._lock = threading.Lock()
+        self._n_sent: Counter[str] = Counter()
         self.calls: list[Completion] = []
 
     def complete(self, request: Request) -> Completion:
         """Answer a request of the agent's. Raises `ModelError` or `Stopped`."""
-        part = request_sha256(request)[:DIGEST_CHARACTERS]
-        repeat = self._n_sent.get(part, 0)
-        self._n_sent[part] = repeat + 1
+        part = _digest(request)
+        with self._lock:
+            repeat = self._n_sent[part]
+            self._n_sent[part] += 1
         key = CallKey(role=ROLE, index=self._index, part=part, repeat=repeat)
         completion = self._model.complete(request, key)
         self.calls.append(completion)
         return completion
+
+    def count_earlier(self, attempts: Iterable[Iterable[Request]]) -> None:
+        """Count answered calls of earlier attempts that were not made again; the journal has them.
+        """
+        for requests in attempts:
+            n_seen: Counter[str] = Counter()
+            for request in requests:
+                part = _digest(request)
+                n_seen[part] += 1
+                if n_seen[part] > self._n_sent[part]:
+                    self.complete(request)
 
     @property
     def n_tokens(self) -> int:
         """Tokens of all answered calls; those that the service did not count are missing."""
         usages = [call.usage for call in self.calls if call.usage]
         return sum(usage.input_tokens + usage.output_tokens for usage in usages)
+
+
+def _digest(request: Request) -> str:
+    return request_sha256(request)[:DIGEST_CHARACTERS]

@@ -8,9 +8,10 @@ import threading
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Self
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from socratic_bench.benchmarks.optimisation.agent import AgentResult, Limits, StopReason
 from socratic_bench.benchmarks.optimisation.conversation import Conversation, LineLog
@@ -20,6 +21,7 @@ from socratic_bench.benchmarks.optimisation.converse_wire import (
     read_request,
     stream_of,
 )
+from socratic_bench.benchmarks.optimisation.isolation import GRACE_S, Isolation
 from socratic_bench.benchmarks.optimisation.work_clock import WorkClock
 from socratic_bench.errors import BenchError, ModelError
 from socratic_bench.generation import GenerateConfig
@@ -28,7 +30,6 @@ from socratic_bench.types import Completion
 MAX_BODY_BYTES = 32 * 2**20
 MAX_STREAM_BYTES = 64 * 2**20  # of what an agent prints
 POLL_S = 0.1
-GRACE_S = 10.0
 _CALLS = ("converse", "converse-stream")
 # Errors that concern one request alone: the agent may go on. Any other one loses the item.
 _OF_REQUEST = "refused_request"
@@ -170,12 +171,12 @@ _ERROR_NAMES = {
 class ExternalAgent(Struct, kw_only=True):
     """Runs the command in isolation until it ends, or a limit ends it: TERM, 10 s, KILL.
 
-    `start` starts a command in isolation, `end` ends it with all that it has started.
+    `check` raises what ends the run.
     """
 
     conversation: Conversation
-    start: Callable[..., Any]
-    end: Callable[[subprocess.Popen[bytes]], None]
+    isolation: Isolation
+    workspace: Path
     check: Callable[[], None]
     log: LineLog[ServedCall]
     clock: WorkClock
@@ -190,18 +191,16 @@ class ExternalAgent(Struct, kw_only=True):
     ) -> AgentResult:
         """Run the agent. Raises what ends the run, or loses the item."""
         endpoint = Endpoint(socket, self.conversation, config, limit=self._limit, log=self.log)
+        variables = {**self.isolation.environment, **environment_of(endpoint.token)}
+        isolation = replace(self.isolation, environment=variables)
+        out, errors = printed
         with (
             endpoint,
-            self.start(
-                command,
-                environment=environment_of(endpoint.token),
-                stdout=printed[0],
-                stderr=printed[1],
-            ) as process,
+            isolation.start(command, self.workspace, stdout=out, stderr=errors) as process,
         ):
             stop = self._wait(process, endpoint, printed)
             if process.poll() is None:
-                self.end(process)
+                isolation.end(process, self.workspace, grace_s=GRACE_S)
         if endpoint.error:
             raise endpoint.error
         code = process.returncode

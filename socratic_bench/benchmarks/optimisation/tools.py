@@ -7,10 +7,9 @@ that an agent makes lead nowhere; they are written by the harness, inside the wo
 import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from msgspec import Struct
-
+from socratic_bench.benchmarks.optimisation.isolation import CommandResult
 from socratic_bench.types import Json, Tool, ToolResult, ToolUse, clean
 
 MAX_OUTPUT_CHARACTERS = 20_000
@@ -20,18 +19,9 @@ COMMAND_TIMEOUT_S = 300.0
 FINISH = "finish"
 
 
-class CommandResult(Struct, frozen=True, kw_only=True):
-    """How a command ended; `exit_code` is `None` if it was ended at its time limit."""
-
-    exit_code: int | None
-    output: str
-
-
-class Shell(Protocol):
-    """Runs commands in the agent's work tree, isolated."""
-
-    def run(self, command: str, timeout_s: float) -> CommandResult:
-        """Run it, and end all that it has started. Raises what ends the run."""
+# Runs a command in the agent's work tree, isolated, for so many seconds at most, and ends all that
+# it has started. Raises what ends the run.
+Shell = Callable[[str, float], CommandResult]
 
 
 def _tool(
@@ -173,19 +163,19 @@ class Toolbox:
         if not isinstance(wanted_s, int | float) or not 0 < wanted_s <= COMMAND_TIMEOUT_S:
             wanted_s = COMMAND_TIMEOUT_S
         result = self._run(_text(arguments, "command"), wanted_s)
-        end = "ended at its time limit" if result.exit_code is None else f"exit {result.exit_code}"
-        return f"{_shortened(result.output)}\n[{end}]"
+        end = f"ended: {result.stopped}" if result.stopped else f"exit code {result.exit_code}"
+        return f"{_shortened(result.stdout + result.stderr)}\n[{end}]"
 
     def _output(self, command: str) -> str:
         result = self._run(command, FILE_TIMEOUT_S)
-        if result.exit_code is None:
+        if result.stopped:
             raise ToolError("It took too long.")
-        if result.exit_code > 1:
-            raise ToolError(_shortened(result.output))
-        return result.output
+        if result.stderr and not result.stdout:
+            raise ToolError(_shortened(result.stderr))
+        return result.stdout
 
     def _run(self, command: str, timeout_s: float) -> CommandResult:
-        return self._shell.run(command, max(0.1, min(timeout_s, self._left_s())))
+        return self._shell(command, max(0.1, min(timeout_s, self._left_s())))
 
     def _place(self, arguments: dict[str, Any], default: str | None = None) -> str:
         """A path as a word of the shell, which cannot be taken for an option."""
