@@ -74,8 +74,7 @@ class Conversation:
         return completion
 
     def count_earlier(self, attempts: Iterable[Iterable[Request]]) -> None:
-        """Count answered calls of earlier attempts that were not made again; the journal has them.
-        """
+        """Count answered calls of earlier attempts that were not made again."""
         for requests in attempts:
             n_seen: Counter[str] = Counter()
             for request in requests:

@@ -110,7 +110,7 @@ class Isolation(Struct, frozen=True, kw_only=True):
         return sorted({str(f) for f in folders if not any(other in f.parents for other in folders)})
 
     @contextmanager
-    def start(
+    def start(  # noqa: PLR0913 -- pipes as `Popen` takes them
         self,
         command: str,
         workspace: Path,
@@ -119,6 +119,7 @@ class Isolation(Struct, frozen=True, kw_only=True):
         writable: bool = True,
         stdin: int | IO[bytes] = subprocess.DEVNULL,
         stdout: int | IO[bytes] = subprocess.PIPE,
+        stderr: int | IO[bytes] = subprocess.PIPE,
     ) -> Iterator[subprocess.Popen[bytes]]:
         """Start a command; when the block ends, so do all processes that it has started."""
         words = self.command_line(command, workspace, folder=folder, writable=writable)
@@ -129,7 +130,7 @@ class Isolation(Struct, frozen=True, kw_only=True):
             words,
             stdin=stdin,
             stdout=stdout,
-            stderr=subprocess.PIPE,
+            stderr=stderr,
             env=dict(os.environ) if is_container else {**self.environment, **marker},
             cwd=workspace,
             start_new_session=True,
