@@ -52,7 +52,7 @@ _OPTIONS = {
     "diff.external": "",
     "gc.auto": "0",
 }
-_NO_CONVERSION = "* -text -ident -filter -diff -working-tree-encoding !eol\n"
+_NO_CONVERSION = "* -text -ident -filter !diff -working-tree-encoding !eol\n"
 _SYMLINK, _SUBMODULE = "120000", "160000"
 
 
