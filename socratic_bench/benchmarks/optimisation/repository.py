@@ -156,17 +156,6 @@ class Workbench:
             run_git(*words, git_dir=self._git_dir, work_tree=folder.absolute(), folder=folder,
                     environment=variables)  # fmt: skip
 
-    def restore(self, tree: str, folder: Path) -> None:
-        """Bring a folder back to a tree; its own `.git` stays, and nothing else."""
-        for path in folder.iterdir():
-            if path.name == ".git":
-                continue
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            else:
-                path.unlink()
-        self.export(tree, folder)
-
     def begin_history(self, folder: Path, tag: str | None) -> None:
         """Make a repository of an exported tree: one commit, and the tag of its version."""
         options = ("-c", "commit.gpgSign=false", "-c", "core.excludesFile=")

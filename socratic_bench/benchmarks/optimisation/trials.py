@@ -8,11 +8,12 @@ import selectors
 import shlex
 import shutil
 import subprocess
+import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import IO, Annotated
 from xml.etree import ElementTree as ET
 
 from msgspec import Struct
@@ -100,10 +101,13 @@ class Arena(Struct, frozen=True, kw_only=True):
         command = re.sub(r"\{(\w+)\}", lambda match: shlex.quote(values[match[1]]),
                          workload.command)  # fmt: skip
         start = time.perf_counter()
-        with self.isolation.start(
-            command, self.workspace, writable=False, stdin=subprocess.PIPE
-        ) as process:
-            read = partial(_read_line, process, start + self.item.timeout_s)
+        with (
+            tempfile.TemporaryFile() as errors,
+            self.isolation.start(
+                command, self.workspace, writable=False, stdin=subprocess.PIPE, stderr=errors
+            ) as process,
+        ):
+            read = partial(_read_line, process, errors, start + self.item.timeout_s)
             if (line := read()) != "ready":
                 raise _unexpected(workload, line, "ready")
             ready = time.perf_counter()
@@ -139,16 +143,6 @@ def normal_id(name: str) -> str:
     return "::".join((".".join(p.removesuffix(".py").replace("/", ".") for p in places), test))
 
 
-def sampler(arenas: Mapping[Arm, Arena], item: ItemSpec) -> Callable[[Arm, str, int, int], Sample]:
-    """Takes samples of the arms' trees, each in its own arena."""
-    workloads = {workload.id: workload for workload in item.workloads}
-
-    def take(arm: Arm, workload: str, number: int, seed: int) -> Sample:
-        return arenas[arm].sample(arm, workloads[workload], number, seed)
-
-    return take
-
-
 def _read_junit(path: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
     passed: list[str] = []
     failed: list[str] = []
@@ -159,7 +153,7 @@ def _read_junit(path: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(passed), tuple(failed)
 
 
-def _read_line(process: subprocess.Popen[bytes], deadline: float) -> str:
+def _read_line(process: subprocess.Popen[bytes], errors: IO[bytes], deadline: float) -> str:
     """The next line of the process; its end, or what it said of an error, if there is none."""
     if process.stdout is None:
         return ""
@@ -171,7 +165,8 @@ def _read_line(process: subprocess.Popen[bytes], deadline: float) -> str:
                 return "[timeout]"
             piece = os.read(process.stdout.fileno(), _MAX_LINE_BYTES)
             if not piece:
-                said = process.stderr.read(_MAX_LINE_BYTES) if process.stderr else b""
+                errors.seek(max(0, errors.seek(0, os.SEEK_END) - _MAX_LINE_BYTES))
+                said = errors.read()
                 return f"{content.decode(errors='replace')} [ended] {_last(said)}".strip()
             content += piece
     return content.decode(errors="replace").removesuffix("\n")
