@@ -45,10 +45,10 @@ class TestReport(Struct, frozen=True, kw_only=True):
     def mistake(self, expected: Sequence[str]) -> str | None:
         """Why the tests do not count as passed; `None` if exactly the expected ones passed."""
         want, have = {normal_id(name) for name in expected}, set(self.passed)
-        if self.exit_code != 0:
-            return f"exit code {self.exit_code}: {self.message}".strip()
         if self.failed:
             return f"not passed: {_some(self.failed)}"
+        if self.exit_code != 0:
+            return self.message
         if missing := want - have:
             return f"expected, but not run: {_some(sorted(missing))}"
         if extra := have - want:
