@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 BENCHMARKS = {
     "execution": "socratic_bench.benchmarks.execution",
     "golden": "socratic_bench.benchmarks.golden",
+    "optimisation": "socratic_bench.benchmarks.optimisation",
     "socratic": "socratic_bench.benchmarks.socratic",
 }
 

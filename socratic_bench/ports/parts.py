@@ -242,6 +242,8 @@ class Views(Struct, frozen=True, kw_only=True):
         result: without a judge, the turn's measure that names the result; `right` is its value for
             a turn that does not fall short. `expected`: a turn's key of the right answer.
         tasks: how items are grouped by task; `None`: there are no tasks.
+        has_patches: turns are patches whose speed was measured, with the keys of the benchmark
+            optimisation.
         exposures: from a run's document, the turns at risk by event; empty if it has none.
         parts: from the document of a complete run of many items, the parts of each metric that is a
             mean over them, such as problems: runs are compared part by part.
@@ -269,6 +271,7 @@ class Views(Struct, frozen=True, kw_only=True):
     right: str = ""
     expected: str | None = None
     tasks: TaskView | None = None
+    has_patches: bool = False
     exposures: Callable[[Mapping[str, Any]], Mapping[str, Exposure]] = lambda _: {}
     parts: Callable[[Mapping[str, Any]], Mapping[str, Mapping[str, float]]] = lambda _: {}
     part: str = "problem"

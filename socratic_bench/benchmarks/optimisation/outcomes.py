@@ -2,16 +2,16 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean, harmonic_mean
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from msgspec import Struct
 
 from socratic_bench.benchmarks.optimisation.agent import StopReason
+from socratic_bench.benchmarks.optimisation.measuring import Performance
 from socratic_bench.ports.benchmark import MetricInfo
 
 PatchStatus = Literal["patched", "empty", "target_violation", "does_not_apply"]
 Correctness = Literal["pass", "fail", "build_fail", "tampered"]
-Performance = Literal["beats", "similar", "worse", "inconclusive"]
 Whose = Literal["agent", "task", "infrastructure"]
 
 # An item's time can be faked to almost nothing; its ratio counts for no more than this.
@@ -25,8 +25,7 @@ FUNNEL = ("ran", "patched", "applies", "correct", "improved", "similar", "succes
 class ItemResult(Struct, frozen=True, kw_only=True):
     """The statuses of one item, which are never merged, and its speed.
 
-    `speedup` is base time by agent time, `ratio` human time by agent time; `measured` says whether
-    the patch was evaluated at all.
+    `speedup` is base time by agent time, `ratio` human time by agent time.
     """
 
     item_id: str
@@ -34,7 +33,8 @@ class ItemResult(Struct, frozen=True, kw_only=True):
     patch: PatchStatus
     correctness: Correctness | None = None
     performance: Performance | None = None
-    is_improved: bool | None = None
+    improved: bool | None = None
+    at_least_similar: bool | None = None
     speedup: float | None = None
     ratio: float | None = None
     human_speedup: float | None = None
@@ -50,8 +50,8 @@ class ItemResult(Struct, frozen=True, kw_only=True):
             self.patch != "empty",
             self.patch == "patched",
             self.correctness == "pass",
-            bool(self.is_improved),
-            self.performance in ("beats", "similar"),
+            self.improved is True,
+            self.at_least_similar is True,
             True,
         )
         passed = True
@@ -73,7 +73,9 @@ class ItemResult(Struct, frozen=True, kw_only=True):
             return self.patch if self.stop == "finished" else f"{self.patch} ({self.stop})"
         if self.correctness != "pass":
             return self.correctness or "not tested"
-        return "slower than the human" if self.is_improved else f"not faster ({self.performance})"
+        if self.improved is not True:
+            return "not faster" if self.improved is False else "undecided"
+        return "slower than the human" if self.at_least_similar is False else "undecided"
 
     @property
     def score(self) -> float | None:
@@ -166,13 +168,3 @@ def whose_failure(item: ItemResult) -> Whose | None:
     if not item.is_measurable or item.stop == "setup_failed":
         return "task"
     return "agent" if item.failure else None
-
-
-INFRASTRUCTURE: Sequence[StopReason] = (
-    "credentials_expired",
-    "access_denied",
-    "throttled",
-    "model_error",
-    "interrupted",
-)
-STOP_REASONS = get_args(StopReason)

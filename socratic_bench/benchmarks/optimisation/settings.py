@@ -39,9 +39,15 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         str | None,
         _setting("FILE", "containers, paths and agents (YAML or TOML)", is_file=True),
     ] = None
+    certificate: Annotated[
+        str | None,
+        _setting("FILE", "what validate has found out about the items of the plan", is_file=True),
+    ] = None
     agent: Annotated[
         str | None,
-        _setting("NAME", "an agent of {bench_cfg}; without one, its default or the built-in agent"),
+        _setting(
+            "NAME", "an agent of the bench config; without one, its default or the built-in agent"
+        ),
     ] = None
     isolation: Annotated[
         IsolationChoice,
@@ -86,5 +92,8 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
 
     READERS: ClassVar[Mapping[str, Callable[[Reader], Any]]] = {
         **CoreConfig.READERS,
-        **{name: _read_path(name) for name in ("task_file", "from_plan", "bench_cfg", "work_dir")},
+        **{
+            name: _read_path(name)
+            for name in ("task_file", "from_plan", "bench_cfg", "certificate", "work_dir")
+        },
     }
