@@ -2,6 +2,7 @@
 
 from socratic_bench.benchmarks.execution.settings import Settings as ExecutionSettings
 from socratic_bench.benchmarks.golden.settings import Settings as GoldenSettings
+from socratic_bench.benchmarks.optimisation.settings import Settings as OptimisationSettings
 from socratic_bench.benchmarks.socratic.settings import Settings as SocraticSettings
 from socratic_bench.settings import WholeConfig
 
@@ -9,6 +10,7 @@ from socratic_bench.settings import WholeConfig
 class RunConfig(
     ExecutionSettings,
     GoldenSettings,
+    OptimisationSettings,
     SocraticSettings,
     WholeConfig,
     frozen=True,
