@@ -326,7 +326,8 @@ def _try(isolation: Isolation) -> str | None:
             return f"{error.filename or ''} {error.strerror}".strip()
     if result.stdout.strip() == "works":
         return None
-    return (result.stderr.strip().splitlines() or [f"exit code {result.exit_code}"])[-1]
+    said = (result.stderr.strip() or result.stdout.strip()).splitlines()
+    return said[-1] if said else f"exit code {result.exit_code}"
 
 
 def _marked(workspace: str) -> set[int]:

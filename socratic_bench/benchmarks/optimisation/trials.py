@@ -173,7 +173,7 @@ def _read_line(process: subprocess.Popen[bytes], errors: IO[bytes], deadline: fl
 
 
 def _unexpected(workload: Workload, line: str, want: str) -> TrialError:
-    return TrialError(f"the workload {workload.id} printed {line[:300]!r}, and not {want!r}")
+    return TrialError(f"the workload {workload.id} printed {line[-300:]!r}, and not {want!r}")
 
 
 def _to_number(text: str | None) -> float | None:
