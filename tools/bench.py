@@ -163,6 +163,48 @@ def many_items(rounds: int) -> Iterator[Row]:
     )
 
 
+def equal_patches(rounds: int) -> Iterator[Row]:
+    """20 evaluations of a patch that changes nothing, by the clock of this machine."""
+    del rounds
+    sys.path.insert(0, str(ROOT))
+    from socratic_bench.benchmarks.optimisation.evaluating import Venue, evaluate
+    from socratic_bench.benchmarks.optimisation.isolation import make_isolation
+    from socratic_bench.benchmarks.optimisation.plan import make_plan
+    from socratic_bench.benchmarks.optimisation.repository import Source
+    from socratic_bench.benchmarks.optimisation.task import BenchConfig, read_task
+    from tests.optimisation_fixtures import git, make_fixture
+
+    n_evaluations, n_false = 20, 0
+    with tempfile.TemporaryDirectory() as folder:
+        fixture = make_fixture(Path(folder), ["match"], metric="seconds", visible=False)
+        source = Source(str(fixture.repo), Path(folder))
+        (planned,) = make_plan(read_task(str(fixture.task)), source, str(fixture.commits)).items
+        # The human's commit is the base's equal, too: a comment beside another one.
+        git(fixture.repo, "checkout", "-q", planned.pre)
+        module = fixture.repo / "textkit" / "match.py"
+        module.write_text(module.read_text("utf-8") + "# The same.\n", encoding="utf-8")
+        patch = (git(fixture.repo, "diff") + "\n").encode()
+        item = read_task(str(fixture.task)).item(planned.item_id, planned.human, planned.pre)
+        tests = [f"tests.test_textkit.TestTextkit::test_{name}" for name in
+                 ("common", "mask", "number", "ways")]  # fmt: skip
+        isolation = make_isolation(BenchConfig(), "auto", hidden=(folder,), environment={})
+        for number in range(n_evaluations):
+            venue = Venue(
+                source=source, isolation=isolation, folder=Path(folder, "work"), key=str(number)
+            )
+            evaluation = evaluate(item, patch, venue, expected_tests=tests, reference=patch)
+            verdict = evaluation.verdict
+            n_false += verdict is None or bool(
+                verdict.improved or verdict.performance in ("beats", "worse")
+            )
+    yield Row(
+        name="20 evaluations of equal patches",
+        measure="called faster or slower than the base or the human, %",
+        must=5,
+        values=[100 * n_false / n_evaluations],
+    )
+
+
 def memory(rounds: int) -> Iterator[Row]:
     """200 dialogues in flight in one process."""
     del rounds
@@ -268,6 +310,7 @@ ROWS: tuple[Callable[[int], Iterator[Row]], ...] = (
     help_text,
     many_dialogues,
     many_items,
+    equal_patches,
     memory,
     unknown_quota,
     target,

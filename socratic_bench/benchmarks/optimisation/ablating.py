@@ -30,12 +30,12 @@ class HunkResult(Struct, frozen=True, kw_only=True):
 def ablate(
     item: ItemSpec, patch: bytes, venue: Venue, *, expected_tests: Sequence[str]
 ) -> list[HunkResult]:
-    """Evaluate a patch without each of its hunks. Raises `TrialError` if the patch itself fails."""
+    """Evaluate a patch without each of its hunks."""
     results: list[HunkResult] = []
     for file, number, rest in without_each_hunk(patch):
         evaluation = evaluate(item, rest, venue, expected_tests=expected_tests, reference=patch)
         verdict = evaluation.verdict
-        is_wrong = evaluation.patch != "empty" and evaluation.correctness != "pass"
+        is_wrong = evaluation.correctness not in ("pass", None)
         slower = {"worse": True, "inconclusive": None}
         is_slower = slower.get(verdict.performance, False) if verdict else None
         results.append(
@@ -45,8 +45,7 @@ def ablate(
                 patch=evaluation.patch,
                 correctness=evaluation.correctness,
                 speed=verdict.over_human if verdict else None,
-                # The only hunk of a patch is all of it.
-                matters=True if is_wrong or evaluation.patch == "empty" else is_slower,
+                matters=True if is_wrong or evaluation.patch != "patched" else is_slower,
             )
         )
     return results

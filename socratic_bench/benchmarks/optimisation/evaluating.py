@@ -53,6 +53,7 @@ class Evaluation(Struct, frozen=True, kw_only=True):
     metric: str = "seconds"
     min_effect: float = 0.0
     isolation: str = ""
+    fault: Annotated[str, doc("why base or human failed, which is no fault of the patch")] = ""
 
 
 class _ArmError(Exception):
@@ -108,10 +109,7 @@ def evaluate(
     looks: Sequence[int] = LOOKS,
     reference: bytes | None = None,
 ) -> Evaluation:
-    """Evaluate a patch against the base and the human's commit, or a reference patch instead.
-
-    Raises `TrialError` if base or human fail, which is no fault of the patch.
-    """
+    """Evaluate a patch against the base and the human's commit, or a reference patch instead."""
     bench = venue.workbench(item)
     base = bench.tree_of(item.pre)
     blank = Evaluation(
@@ -144,7 +142,10 @@ def evaluate(
         "human": bench.with_paths_of(human, base, protected),
         "agent": bench.with_paths_of(tree, base, HARNESS_FILES),
     }
-    return _race(blank, item, venue, bench, trees, expected_tests=expected_tests, looks=looks)
+    try:
+        return _race(blank, item, venue, bench, trees, expected_tests=expected_tests, looks=looks)
+    except TrialError as error:
+        return replace(blank, fault=str(error))
 
 
 def regrade(evaluation: Evaluation) -> Evaluation:
@@ -164,6 +165,7 @@ def _race(  # noqa: PLR0913 -- the arms, and what they are tested and timed by
     expected_tests: Sequence[str],
     looks: Sequence[int],
 ) -> Evaluation:
+    """Test the agent's tree and time all three. Raises `TrialError` if base or human fail."""
     arenas: dict[Arm, Arena] = {}
     for arm in ("base", "human"):
         arenas[arm] = venue.arena(item, bench, arm, trees[arm])

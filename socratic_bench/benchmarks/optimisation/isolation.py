@@ -196,23 +196,25 @@ class Isolation(Struct, frozen=True, kw_only=True):
             words = self._fill(self.stop_template, "", workspace, writable=True)
             subprocess.run(words, check=False, capture_output=True, timeout=60)  # noqa: S603
         # Processes that were started meanwhile, too.
-        for member in {*members, *self._members(process, workspace)}:
+        for member in [*members, *self._members(process, workspace)]:
             _signal(member, signal.SIGKILL)
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
-    def _members(self, process: subprocess.Popen[bytes], workspace: Path) -> set[int]:
-        """The processes of a command, without the program that confines them."""
+    def _members(self, process: subprocess.Popen[bytes], workspace: Path) -> list[int]:
+        """The processes of a command, without the program that confines them; parents first, or
+        else a parent might end before it is asked.
+        """
         import psutil  # of the extra `optimisation`
 
+        members: list[int] = []
         with suppress(psutil.NoSuchProcess):
             children = psutil.Process(process.pid).children(recursive=True)
-            members = {child.pid for child in children}
-            if self.level != "none":
-                return members or {process.pid}
-            return {*members, process.pid, *_marked(str(workspace))}
-        return _marked(str(workspace)) if self.level == "none" else set()
+            members = [child.pid for child in children]
+        if self.level != "none":
+            return members
+        return [process.pid, *members, *_marked(str(workspace))]
 
     def _fill(self, template: str, command: str, workspace: Path, *, writable: bool) -> list[str]:
         """The words of a template; the command is one word, whatever it holds."""

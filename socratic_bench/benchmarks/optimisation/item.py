@@ -64,6 +64,7 @@ def play_item(
         prepared.result.message,
         evaluation.patch_reason if evaluation else "",
         evaluation.correctness_reason if evaluation else "",
+        evaluation.fault if evaluation else "",
     )
     turn = OptimisationTurn(
         index=index,
@@ -144,7 +145,7 @@ def _result(item: Item, prepared: Prepared, evaluation: Evaluation | None) -> It
         ratio=verdict.over_human.median if verdict else None,
         human_speedup=verdict.human_over_base.median if verdict else None,
         expected_speedup=prepared.result.prediction.expected_speedup,
-        is_evaluated=evaluation is not None,
+        is_evaluated=evaluation is not None and not evaluation.fault,
         is_measurable=item.is_measurable,
     )
 

@@ -261,6 +261,8 @@ def make_exploit(
 def _exploit_result(name: str, evaluation: Evaluation, *, ran_code: bool) -> ExploitResult:
     if ran_code:
         return ExploitResult(name=name, caught=False, by="git ran a program of the agent's")
+    if evaluation.fault:
+        return ExploitResult(name=name, caught=None, by=evaluation.fault)
     if evaluation.correctness != "pass":
         status = evaluation.correctness or evaluation.patch
         return ExploitResult(name=name, caught=True, by=str(status))
