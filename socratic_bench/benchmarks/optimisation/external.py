@@ -1,6 +1,7 @@
 """An external agent: a command that works isolated and calls its model through the harness."""
 
 import json
+import os
 import secrets
 import socketserver
 import subprocess
@@ -67,7 +68,12 @@ class Endpoint:
         self._log = log
         self._lock = threading.Lock()
         path.unlink(missing_ok=True)
-        self._server = _Server(str(path), _handler_of(self))
+        # The path of a socket may have 107 bytes.
+        folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
+        try:
+            self._server = _Server(f"/proc/self/fd/{folder}/{path.name}", _handler_of(self))
+        finally:
+            os.close(folder)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
     def __enter__(self) -> Self:

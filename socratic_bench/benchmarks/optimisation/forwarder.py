@@ -22,15 +22,17 @@ def main() -> None:
         os.execv("/bin/sh", ["sh", "-c", command])  # noqa: S606 -- what this is for
     for descriptor in range(3):  # a reader sees the end of the command's output
         os.close(descriptor)
+    folder, name = os.path.split(path)
+    os.chdir(folder)  # the path of a socket may have 107 bytes
     while True:
         client, _ = listener.accept()
-        threading.Thread(target=serve, args=(client, path), daemon=True).start()
+        threading.Thread(target=serve, args=(client, name), daemon=True).start()
 
 
-def serve(client: socket.socket, path: str) -> None:
+def serve(client: socket.socket, name: str) -> None:
     harness = socket.socket(socket.AF_UNIX)
     with client, harness, suppress(OSError):
-        harness.connect(path)
+        harness.connect(name)
         threading.Thread(target=pass_on, args=(harness, client), daemon=True).start()
         pass_on(client, harness)
 
