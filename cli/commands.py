@@ -18,6 +18,7 @@ COMMANDS = {
     "scenarios": (".scenarios", "list the built-in scenarios, or check your own"),
     "validate": (".validate", "check config, prompt, price and other files"),
     "dataset": (".dataset", "verify or mutate a data set of programs"),
+    "optimisation": (".optimisation", "plan, validate and measure speed-ups of repositories"),
     "schema": (".schema", "print the JSON Schema of a document"),
     "emulator": (".emulator", "serve the built-in mock of Bedrock"),
     "completion": (".completion", "print a shell's completion script"),

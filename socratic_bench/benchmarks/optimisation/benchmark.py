@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
+from msgspec import Struct
+
 from socratic_bench.benchmarks.optimisation.agent import SYSTEM, Limits
+from socratic_bench.benchmarks.optimisation.commands import DOCUMENTS
 from socratic_bench.benchmarks.optimisation.document import (
     PARTS,
     OptimisationSample,
@@ -75,6 +78,7 @@ class OptimisationBenchmark(Benchmark):
     shorter = "plan fewer items ({from_plan}) or allow fewer steps ({max_steps})"
     parts = PARTS
     views = VIEWS
+    documents: Mapping[str, type[Struct]] = DOCUMENTS
 
     def prepare(self, config: CoreConfig) -> OptimisationEpisode:
         """All items of a run. Raises `UsageError` with all mistakes in settings, task and plan."""

@@ -75,7 +75,7 @@ class Loaded(Struct, frozen=True, kw_only=True):
         )
 
 
-def load_task(settings: Settings) -> Loaded:
+def load_task(settings: Settings, *, has_plan: bool = True) -> Loaded:
     """The task, its plan, and how commands are isolated. Raises `UsageError`."""
     require_extra()
     if settings.task_file is None:
@@ -95,13 +95,12 @@ def load_task(settings: Settings) -> Loaded:
     if not _SCHEME.match(place):
         place = str(task.folder / place)
     source = Source(place, folder / "cache")
-    plan = None
+    plan = None if has_plan else Plan(repo=place, task_id=task.task.id, items=())
     with mistakes:
-        plan = (
-            resolve(read_plan(settings.from_plan), source)
-            if settings.from_plan
-            else make_plan(task, source)
-        )
+        if settings.from_plan:
+            plan = resolve(read_plan(settings.from_plan), source)
+        elif has_plan:
+            plan = make_plan(task, source)
     isolation = None
     with mistakes:
         isolation = _isolation(

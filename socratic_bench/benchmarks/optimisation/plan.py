@@ -43,7 +43,9 @@ def make_plan(task_file: TaskFile, source: Source, commits: str = "") -> Plan:
     else:
         pairs = [(f"repo.pairs {n}", pair) for n, pair in enumerate(task.repo.all_pairs, start=1)]
     if not pairs:
-        raise UsageError(["The plan has no commits: give {commits}, or repo.pairs in the task."])
+        raise UsageError(
+            ["There are no commits: make a plan of a list of them, or give repo.pairs in the task."]
+        )
     items = [
         PlanItem(
             item_id=f"{task.id}_{number:03}_{pair.human[:_SHORT]}",

@@ -87,7 +87,13 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         ),
     ] = None
     prepare_only: Annotated[
-        bool, _setting(None, "have agents make patches, and measure nothing")
+        bool,
+        Setting(
+            "optimisation",
+            None,
+            "have agents make patches, and measure nothing",
+            is_afresh=True,
+        ),
     ] = False
 
     READERS: ClassVar[Mapping[str, Callable[[Reader], Any]]] = {
