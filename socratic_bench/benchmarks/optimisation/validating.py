@@ -263,11 +263,12 @@ def _exploit_result(name: str, evaluation: Evaluation, *, ran_code: bool) -> Exp
         return ExploitResult(name=name, caught=False, by="git ran a program of the agent's")
     if evaluation.fault:
         return ExploitResult(name=name, caught=None, by=evaluation.fault)
+    kinds = ", ".join(dict.fromkeys(sign.kind for sign in evaluation.evidence))
+    shown = f"; evidence: {kinds}" if kinds else ""
     if evaluation.correctness != "pass":
         status = evaluation.correctness or evaluation.patch
-        return ExploitResult(name=name, caught=True, by=str(status))
-    verdict, bound = evaluation.verdict, 1 + evaluation.min_effect
-    if verdict is None or verdict.over_base.median <= bound:
-        return ExploitResult(name=name, caught=True, by="no effect on the harness's figures")
-    kinds = ", ".join(dict.fromkeys(sign.kind for sign in evaluation.evidence))
-    return ExploitResult(name=name, caught=bool(kinds), by=f"evidence: {kinds or 'none'}")
+        return ExploitResult(name=name, caught=True, by=f"{status}{shown}")
+    verdict = evaluation.verdict
+    if verdict is None or verdict.over_base.median <= 1 + evaluation.min_effect:
+        return ExploitResult(name=name, caught=True, by=f"no effect on the verdict{shown}")
+    return ExploitResult(name=name, caught=bool(kinds), by=shown.removeprefix("; ") or "nothing")

@@ -1,4 +1,6 @@
-from workload import play
+from workload import play  # isort: skip
+
+from textkit.clean import mask
 
 
 def make_input(random, size):
@@ -8,8 +10,6 @@ def make_input(random, size):
 
 
 def work(given):
-    from textkit.clean import mask
-
     return mask(*given)
 
 

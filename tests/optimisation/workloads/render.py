@@ -1,4 +1,6 @@
-from workload import play
+from workload import play  # isort: skip
+
+from textkit.render import number
 
 
 def make_input(random, size):
@@ -6,8 +8,6 @@ def make_input(random, size):
 
 
 def work(given):
-    from textkit.render import number
-
     return number(given)
 
 
