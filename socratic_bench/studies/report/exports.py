@@ -164,6 +164,9 @@ def _section(section: Section) -> Iterator[str]:
         yield from (f"> {text(quote.prompt)}", ">", f"> **{text(quote.reply)}**", "")
     for figure in section.figures:
         yield from _table(figure)
+    for listing in section.texts:
+        lines = (f"    {line}" for line in clean_text(listing.text).splitlines())
+        yield from (f"**{text(listing.title)}**", "", *lines, "")
 
 
 def _table(table: Figure) -> Iterator[str]:

@@ -80,14 +80,22 @@ class Quote(Struct, frozen=True, kw_only=True):
     reply: str
 
 
+class Listing(Struct, frozen=True, kw_only=True):
+    """A text whose lines and spaces count, such as a patch; a page shows it folded."""
+
+    title: str
+    text: str
+
+
 class Section(Struct, frozen=True, kw_only=True):
-    """A heading with paragraphs, quotes and figures; a page shows it folded if `is_folded`."""
+    """A heading with paragraphs, quotes, figures and texts; folded in a page if `is_folded`."""
 
     name: str
     title: str
     paragraphs: Sequence[str] = ()
     quotes: Sequence[Quote] = ()
     figures: Sequence[Figure] = ()
+    texts: Sequence[Listing] = ()
     is_folded: bool = False
 
 

@@ -35,6 +35,7 @@ from socratic_bench.studies.report.leaderboard import (
     latency,
 )
 from socratic_bench.studies.report.parts import Section, count_text, listed, percent, usd
+from socratic_bench.studies.report.patches import patches
 from socratic_bench.studies.report.study import Study
 from socratic_bench.studies.report.tasks import tasks
 from socratic_bench.studies.rows import RunRow
@@ -67,6 +68,7 @@ def report_of(study: Study, corrected: CorrectedFigures | None = None) -> Report
         breaking_turns(study),
         board(study),
         *tasks(study),
+        *patches(study),
         *kinds(study),
         samples(study),
         axes(study),
