@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -252,6 +253,39 @@ def test_output_is_bounded_and_a_run_can_be_stopped(repo):
     assert result.stdout.endswith("end\n")
     stopped = isolation.run("sleep 4444", repo.parent, timeout_s=20, should_stop=lambda: "budget")
     assert (stopped.stopped, stopped.exit_code) == ("budget", -15)
+
+
+def test_cores_and_memory_are_limited(repo):
+    config = BenchConfig(container=Container(cpus=1, memory_mb=500))
+    isolation = make_isolation(config, "none", hidden=(), environment={})
+    script = "import os; print(len(os.sched_getaffinity(0))); bytearray(600 * 2**20)"
+    result = run(isolation, repo, f"python3 -c '{script}'")
+    assert result.stdout == "1\n"
+    assert "MemoryError" in result.stderr
+
+
+@pytest.mark.parametrize("level", ["bwrap", "unshare", "none"])
+def test_a_command_ends_with_a_killed_harness(level, repo, fixture):
+    code = (
+        "import sys; from pathlib import Path; from socratic_bench.benchmarks.optimisation import "
+        "isolation, task; apart = isolation.make_isolation(task.BenchConfig(), sys.argv[1], "
+        "hidden=(), environment={}); apart.run('echo > began; sleep 4545', Path(sys.argv[2]), "
+        "timeout_s=99)"
+    )
+    words = [sys.executable, "-c", code, level, str(repo.parent)]
+    with subprocess.Popen(words, stderr=subprocess.PIPE) as harness:
+        while not (repo / "began").exists() and harness.poll() is None:
+            time.sleep(0.02)
+        harness.kill()
+        said = harness.stderr.read().decode()
+    if "cannot be isolated here" in said:
+        pytest.skip(said)
+    for _ in range(100):
+        processes = subprocess.check_output(["ps", "-eo", "args"], text=True)
+        if "sleep 4545" not in processes:
+            break
+        time.sleep(0.05)
+    assert "sleep 4545" not in processes
 
 
 def test_a_container_is_a_command_template(repo):

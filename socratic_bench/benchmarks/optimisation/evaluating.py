@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -65,13 +65,15 @@ class _ArmError(Exception):
 class Venue(Struct, frozen=True, kw_only=True):
     """Where items are evaluated: `folder` has a folder for each item, hidden from its commands.
 
-    `key` makes the inputs of samples; whoever knows it can make them, too.
+    `key` makes the inputs of samples; whoever knows it can make them, too. `check` raises what ends
+    the run.
     """
 
     source: Source
     isolation: Isolation
     folder: Path
     key: str
+    check: Callable[[], None] = lambda: None
 
     def workbench(self, item: ItemSpec) -> Workbench:
         place = self.folder / item.item_id
@@ -83,7 +85,7 @@ class Venue(Struct, frozen=True, kw_only=True):
         again. Raises `TrialError`.
         """
         workspace = self.folder / item.item_id / f"{arm}-{tree[:16]}"
-        arena = Arena(workspace=workspace, isolation=self.isolation, item=item)
+        arena = Arena(workspace=workspace, isolation=self.isolation, item=item, check=self.check)
         mark = workspace.with_suffix(".ready")
         if mark.exists():
             return arena

@@ -95,10 +95,12 @@ def in_samples(samples: Sequence[Sample]) -> Iterator[Evidence]:
         if wrong:
             seeds = ", ".join(str(sample.seed) for sample in wrong[:3])
             yield Evidence(kind="wrong", place=workload, text=f"other checksums with seeds {seeds}")
-        claims = [s.self_seconds / s.seconds for s in arms["agent"] if s.self_seconds is not None]
-        if claims and median(claims) < _CLAIMED_SHARE:
-            text = f"it claims {median(claims):.0%} of the time that the harness measured"
-            yield Evidence(kind="timer_mismatch", place=workload, text=text)
+        claims = [(s.self_seconds, s.seconds) for s in arms["agent"] if s.self_seconds is not None]
+        if claims:
+            claimed, measured = (median(values) for values in zip(*claims, strict=True))
+            if measured - claimed > max(_LEAST_GROWTH_S, _CLAIMED_SHARE * measured):
+                text = f"it claims {claimed:.3f} s of {measured:.3f} s by the harness's clock"
+                yield Evidence(kind="timer_mismatch", place=workload, text=text)
         if arms["base"] and arms["agent"]:
             yield from _in_set_up(workload, arms["base"], arms["agent"])
 

@@ -32,6 +32,7 @@ _LAUNCHER = Path(__file__).with_name("launcher.py")
 # Whatever belongs to the user or to other processes, sockets of services among it.
 _HIDDEN = ("/home", "/root", "/tmp", "/var/tmp", "/dev/shm", "/run", "/mnt", "/media")  # noqa: S108
 _UNSHARE = ("unshare", "-Urnm", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc", "--")
+_END_WITH_HARNESS = ("setpriv", "--pdeathsig", "KILL", "--")
 _MARKER = "OPTIMISATION_WORKSPACE"
 _DEFAULT_ENVIRONMENT = {
     "PATH": f"{sys.base_prefix}/bin:/usr/local/bin:/usr/bin:/bin",
@@ -77,8 +78,8 @@ class Isolation(Struct, frozen=True, kw_only=True):
     ) -> list[str]:
         """The words that run a shell command in `folder`, which is in the workspace."""
         place = str(folder or workspace / "repo")
-        if self.memory_mb is not None and self.level != "container":
-            command = f"ulimit -v {self.memory_mb * 1024} && {command}"
+        if self.level != "container":
+            command = self._limited(command)
         match self.level:
             case "container":
                 exports = (
@@ -99,9 +100,25 @@ class Isolation(Struct, frozen=True, kw_only=True):
                     "folder": place,
                     "command": command,
                 }
-                return [*_UNSHARE, sys.executable, "-I", str(_LAUNCHER), json.dumps(order)]
+                launcher = (sys.executable, "-I", str(_LAUNCHER), json.dumps(order))
+                return [*_END_WITH_HARNESS, *_UNSHARE, *launcher]
             case "none":
-                return ["/bin/sh", "-c", f"cd {shlex.quote(place)} && {command}"]
+                return [
+                    *_END_WITH_HARNESS,
+                    "/bin/sh",
+                    "-c",
+                    f"cd {shlex.quote(place)} && {command}",
+                ]
+
+    def _limited(self, command: str) -> str:
+        """The command within its memory and on its cores, which are the same for all samples."""
+        if self.memory_mb is not None:
+            command = f"ulimit -v {self.memory_mb * 1024} && {command}"
+        if self.cpus is not None:
+            cores = sorted(os.sched_getaffinity(0))[-self.cpus :]
+            words = ("taskset", "-c", ",".join(map(str, cores)), "/bin/sh", "-c", command)
+            command = f"exec {shlex.join(words)}"
+        return command
 
     def hidden_from(self, workspace: Path) -> list[str]:
         """The folders that commands in a workspace do not see, the outer ones first."""

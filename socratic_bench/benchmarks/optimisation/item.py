@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from socratic_bench.benchmarks.optimisation import evidence
 from socratic_bench.benchmarks.optimisation.agent import StepRecord
@@ -101,6 +102,7 @@ def _evaluated(
     while not _measuring.acquire(timeout=POLL_S):
         context.check()
     try:
+        venue = replace(venue, check=context.check)
         evaluation = evaluate(item.spec, prepared.patch, venue, expected_tests=item.expected_tests)
     finally:
         _measuring.release()

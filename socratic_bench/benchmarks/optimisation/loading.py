@@ -125,8 +125,15 @@ def load_task(settings: Settings, *, has_plan: bool = True) -> Loaded:
 
 def load_items(settings: Settings) -> Loaded:
     """All that a run needs: also the items, whose texts tell nothing of the human's patch."""
-    loaded = load_task(settings)
-    mistakes = Mistakes(_agent_problems(loaded.agent))
+    mistakes = Mistakes()
+    loaded = None
+    with mistakes:
+        loaded = load_task(settings)
+    with mistakes:  # an agent is named that does not exist, even if the task is wrong, too
+        config = read_bench_config(settings.bench_cfg or "")
+        mistakes.sentences += _agent_problems(config.agent(settings.agent or ""))
+    if loaded is None:
+        raise mistakes.error()
     certificate = None
     with mistakes:
         certificate = _certificate(settings, loaded)

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import IO, Annotated
@@ -62,6 +62,7 @@ class Arena(Struct, frozen=True, kw_only=True):
     workspace: Path
     isolation: Isolation
     item: ItemSpec
+    check: Callable[[], None] = lambda: None  # raises what ends the run
 
     def place_workloads(self, *, hidden: bool) -> None:
         """Copy the files of workloads beside the tree; hidden ones only where they are timed."""
@@ -97,6 +98,7 @@ class Arena(Struct, frozen=True, kw_only=True):
 
     def sample(self, arm: Arm, workload: Workload, number: int, seed: int) -> Sample:
         """One run of a workload in a process of its own. Raises `TrialError`."""
+        self.check()
         values = {"seed": str(seed), "size": str(workload.size), "task": f"{self.workspace}/task"}
         command = re.sub(r"\{(\w+)\}", lambda match: shlex.quote(values[match[1]]),
                          workload.command)  # fmt: skip
@@ -134,7 +136,9 @@ class Arena(Struct, frozen=True, kw_only=True):
         )
 
     def _run(self, command: str) -> CommandResult:
-        return self.isolation.run(command, self.workspace, timeout_s=self.item.timeout_s)
+        return self.isolation.run(
+            command, self.workspace, timeout_s=self.item.timeout_s, should_stop=self.check
+        )
 
 
 def normal_id(name: str) -> str:
