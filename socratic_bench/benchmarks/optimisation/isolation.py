@@ -21,7 +21,7 @@ from typing import IO, Literal, cast
 from msgspec import Struct
 
 from socratic_bench.benchmarks.optimisation.task import BenchConfig
-from socratic_bench.errors import UsageError
+from socratic_bench.errors import Problem, UsageError
 
 Level = Literal["container", "bwrap", "unshare", "none"]
 GRACE_S = 10.0  # between asking processes to end and killing them
@@ -103,12 +103,7 @@ class Isolation(Struct, frozen=True, kw_only=True):
                 launcher = (sys.executable, "-I", str(_LAUNCHER), json.dumps(order))
                 return [*_END_WITH_HARNESS, *_UNSHARE, *launcher]
             case "none":
-                return [
-                    *_END_WITH_HARNESS,
-                    "/bin/sh",
-                    "-c",
-                    f"cd {shlex.quote(place)} && {command}",
-                ]
+                return ["/bin/sh", "-c", f"cd {shlex.quote(place)} && {command}"]
 
     def _limited(self, command: str) -> str:
         """The command within its memory and on its cores, which are the same for all samples."""
@@ -326,8 +321,10 @@ def make_isolation(
         failures.append(f"{level}: {failure}")
     raise UsageError(
         [f"Commands of agents cannot be isolated here ({'; '.join(failures)})."],
-        hint="Install bubblewrap, allow user namespaces, give a command template of a container "
-        "engine in the bench config, or accept no isolation by --isolation none.",
+        hint=Problem.of(
+            "Install bubblewrap, allow user namespaces, give a command template of a container "
+            "engine in {bench_cfg}, or accept no isolation: {isolation} none."
+        ),
     )
 
 
