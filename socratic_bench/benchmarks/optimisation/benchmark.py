@@ -28,7 +28,7 @@ from socratic_bench.benchmarks.optimisation.preparing import ItemFolder, Workpla
 from socratic_bench.benchmarks.optimisation.settings import Settings
 from socratic_bench.benchmarks.optimisation.task import hash_of
 from socratic_bench.benchmarks.optimisation.task_text import VERSION
-from socratic_bench.benchmarks.optimisation.tools import TOOLS
+from socratic_bench.benchmarks.optimisation.tools import FINISH, TOOLS
 from socratic_bench.errors import Problem, UsageError
 from socratic_bench.ports.benchmark import (
     Benchmark,
@@ -167,11 +167,13 @@ class OptimisationEpisode(Episode, frozen=True, kw_only=True):
             )
             key = CallKey(role="model", index=index, part=f"step {step}")
             calls.append(context.tested.complete(request, key))
-            use = ToolUse(f"expected-{step}", "read_file", {"path": "file"})
-            messages += [
-                Message("assistant", (*calls[-1].message.content, use)),
-                Message("user", (ToolResult(use.id, READ),)),
-            ]
+            said = calls[-1].message.content
+            uses = [block for block in said if isinstance(block, ToolUse)]
+            if any(use.name == FINISH for use in uses):
+                break
+            expected = () if uses else (ToolUse(f"expected-{step}", "read_file", {"path": "file"}),)
+            results = tuple(ToolResult(use.id, READ) for use in (*uses, *expected))
+            messages += [Message("assistant", (*said, *expected)), Message("user", results)]
         result = ItemResult(
             item_id=spec.item_id, stop="finished", patch="empty", is_evaluated=False
         )

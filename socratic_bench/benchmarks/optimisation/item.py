@@ -17,6 +17,7 @@ from socratic_bench.benchmarks.optimisation.document import (
 )
 from socratic_bench.benchmarks.optimisation.evaluating import Evaluation, Venue, evaluate
 from socratic_bench.benchmarks.optimisation.evidence import Evidence
+from socratic_bench.benchmarks.optimisation.measuring import Ratio
 from socratic_bench.benchmarks.optimisation.outcomes import ItemResult
 from socratic_bench.benchmarks.optimisation.preparing import (
     ItemFolder,
@@ -42,10 +43,11 @@ _measuring = threading.Lock()
 
 
 class Item(Struct, frozen=True, kw_only=True):
-    """An item of a run; `expected_tests` are those of its certificate, or of the task."""
+    """An item of a run; `expected_tests` and the `human`'s speed-up are of its certificate."""
 
     spec: ItemSpec
     expected_tests: tuple[str, ...]
+    human: Ratio | None = None
     is_measurable: bool = True
 
 
@@ -135,6 +137,7 @@ def _signs(
 
 def _result(item: Item, prepared: Prepared, evaluation: Evaluation | None) -> ItemResult:
     verdict = evaluation.verdict if evaluation else None
+    human = verdict.human_over_base if verdict else item.human
     return ItemResult(
         item_id=item.spec.item_id,
         stop=prepared.result.stop,
@@ -145,7 +148,7 @@ def _result(item: Item, prepared: Prepared, evaluation: Evaluation | None) -> It
         at_least_similar=verdict.at_least_similar if verdict else None,
         speedup=verdict.over_base.median if verdict else None,
         ratio=verdict.over_human.median if verdict else None,
-        human_speedup=verdict.human_over_base.median if verdict else None,
+        human_speedup=human.median if human else None,
         expected_speedup=prepared.result.prediction.expected_speedup,
         is_evaluated=evaluation is not None and not evaluation.fault,
         is_measurable=item.is_measurable,

@@ -169,6 +169,7 @@ def _item(spec: ItemSpec, certificate: Certificate | None) -> Item:
     return Item(
         spec=spec,
         expected_tests=of_item.expected_tests,
+        human=of_item.human,
         is_measurable=of_item.status == "measurable",
     )
 

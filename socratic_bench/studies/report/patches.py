@@ -143,10 +143,10 @@ def _mark(item: Own) -> dict[str, Any]:
         "speed": speed,
         "low": over_base.get("low") if has_speed else None,
         "high": over_base.get("high") if has_speed else None,
-        "human": human.get("median"),
+        "human": human.get("median") or item["human_speedup"],
         "state": _state(item),
         "tip": f"{item['item_id']}: {_outcome(item)}, {number(speed)} times as fast; "
-        f"human {number(human.get('median'))}",
+        f"human {number(human.get('median') or item['human_speedup'])}",
     }
 
 
@@ -164,10 +164,12 @@ def _rows_axis(data: Sequence[Mapping[str, Any]], size: Size) -> tuple[Spec, dic
 
 def _speed_chart(data: Sequence[Mapping[str, Any]], size: Size) -> Spec:
     y, names = _rows_axis(data, size)
+    ends_of = [row[name] for row in data for name in ("speed", "low", "high", "human")]
+    known = [1.0, *(end for end in ends_of if end)]
     x = {
         "type": "quantitative",
         "title": "Times as fast as before",
-        "scale": {"type": "log", "nice": False, "zero": False},
+        "scale": {"type": "log", "domain": [min(known) / 1.1, max(known) * 1.1], "nice": False},
         "axis": {"tickCount": size.n_ticks, "format": "~g"},
     }
     kinds = {
