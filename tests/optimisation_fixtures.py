@@ -21,7 +21,7 @@ PROBLEMS = {
 # Sizes of inputs whose operations are counted, and of such as are timed.
 SIZES = {
     "operations": {"match": 60, "clean": 4, "distance": 9, "render": 60},
-    "seconds": {"match": 1500, "clean": 300, "distance": 24, "render": 2500},
+    "seconds": {"match": 1500, "clean": 300, "distance": 20, "render": 2500},
 }
 _COMMIT = ("-c", "user.name=A Human", "-c", "user.email=human@example.org", "commit", "-q")
 
