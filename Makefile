@@ -1,5 +1,6 @@
 # make demo   plays and judges a real dialogue on the embedded endpoint
 # make demo-report  runs four simulated models in eight scenarios, twice each, and opens a report
+# make demo-optimisation  has two simulated agents make three functions of a repository faster, and opens a report
 # make test   runs the test suite
 # make check  format, lint, types, layers
 # make coverage  how much of the code the tests reach
@@ -27,7 +28,7 @@ RUNNER_VARIABLES := RUNNER_DEFAULT_TURNS RUNNER_JUDGE_MODEL RUNNER_STUDENT_MODEL
 	RUNNER_S3_BUCKET RUNNER_S3_PREFIX RUNNER_S3_KMS_KEY_ID AWS_REGION AWS_DEFAULT_REGION
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-report test test-report test-dashboard coverage docs torture reliability check requirements audit validity oracles bench clean
+.PHONY: help demo demo-report demo-optimisation test test-report test-dashboard coverage docs torture reliability check requirements audit validity oracles bench clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile image.mk
@@ -63,6 +64,19 @@ demo-report: $(VENV)/.report
 		--output-dir demo-report/runs --quiet > demo-report/sweep.json
 	@$(BIN)/python -m cli report demo-report/runs --html demo-report/report.html > demo-report/report.json
 	@$(BIN)/python -m webbrowser -t "file://$(CURDIR)/demo-report/report.html" >/dev/null 2>&1 || true
+
+demo-optimisation: $(VENV)/.dev
+	@rm -rf demo-optimisation && mkdir demo-optimisation
+	@$(BIN)/python -m tests.optimisation_emulated demo-optimisation/task match clean render
+	@$(BIN)/python -m cli optimisation validate demo-optimisation/task/task.yaml --from-plan demo-optimisation/task/plan.json \
+		--work-dir demo-optimisation/work --out demo-optimisation/task/certificate.json > demo-optimisation/validate.json
+	@env -u BEDROCK_MODEL_IDS $(foreach name,$(RUNNER_VARIABLES),-u $(name)) $(BIN)/python -m cli sweep --offline --seed 7 \
+		--benchmark optimisation --models emulator.agent-better-v1:0 emulator.agent-cheats-v1:0 \
+		--task-file demo-optimisation/task/task.yaml --from-plan demo-optimisation/task/plan.json \
+		--certificate demo-optimisation/task/certificate.json --work-dir demo-optimisation/work \
+		--output-dir demo-optimisation/runs --quiet > demo-optimisation/sweep.json
+	@$(BIN)/python -m cli report demo-optimisation/runs --html demo-optimisation/report.html > demo-optimisation/report.json
+	@$(BIN)/python -m webbrowser -t "file://$(CURDIR)/demo-optimisation/report.html" >/dev/null 2>&1 || true
 
 # Tests are compiled once, also where bytecode is not wanted elsewhere.
 test: $(VENV)/.dev

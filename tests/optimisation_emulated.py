@@ -1,6 +1,10 @@
-"""The fixture's tasks for scripted agents of the emulator: what they know, plan and certificate."""
+"""The fixture's tasks for scripted agents of the emulator: what they know, plan and certificate.
+
+`python -m tests.optimisation_emulated FOLDER NAME ...` writes them.
+"""
 
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -83,3 +87,7 @@ def prepare(folder: Path, *names: str, **options: Any) -> Prepared:
             *("--certificate", str(folder / "certificate.json")),
         ),
     )
+
+
+if __name__ == "__main__":
+    prepare(Path(sys.argv[1]).resolve(), *sys.argv[2:])

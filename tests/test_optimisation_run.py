@@ -20,6 +20,7 @@ TRUTH = {
     "noop": ("finished", "empty", None, None, False, True),
     "broken": ("finished", "patched", "fail", None, False, False),
     "edits-tests": ("finished", "patched", "tampered", None, False, False),
+    "cheats": ("finished", "patched", "pass", "worse", False, True),
     "hangs": ("timeout", "empty", None, None, False, None),
 }
 
@@ -64,6 +65,8 @@ def test_each_scripted_agent_ends_in_its_true_status(task, tmp_path, kind):
         assert turn["diff"].startswith("diff --git a/textkit/match.py")
         assert turn["trajectory"][0].startswith("1. Step 1.\n   list_files()")
         assert document["usage"]["model"]["calls"] == turn["n_steps"] == 5
+    elif kind == "cheats":
+        assert "clock" in {sign["kind"] for sign in turn["evidence"]}
     else:
         assert document["failed_by"] == {turn["failed_by"]: 1}
 
@@ -172,7 +175,8 @@ def test_a_report_and_a_comparison_read_such_runs(two, tmp_path):
     reported = run("report", str(tmp_path), "--markdown", str(tmp_path / "report.md"))
 
     assert compared.exit_code == reported.exit_code == 0, compared.stderr + reported.stderr
-    assert json.loads(compared.stdout)["pairs"][0]["difference"] == 1.0
+    (pair,) = json.loads(compared.stdout)["pairs"]
+    assert pair["differences"]["success_rate"]["mean"] == 1.0
     text = (tmp_path / "report.md").read_text()
     for title in ("Who made what faster", "From plan to success", "What items failed by"):
         assert f"## {title}" in text

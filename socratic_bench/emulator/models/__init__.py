@@ -15,7 +15,7 @@ _NAMES = (
     *("hasty", "picks-a", "truncates"),
     *("right", "half-right", "wrong", "refuses", "off-format"),
     *("agent-good", "agent-better", "agent-slow", "agent-noop", "agent-broken"),
-    *("agent-edits-tests", "agent-hangs"),
+    *("agent-edits-tests", "agent-cheats", "agent-hangs"),
 )
 MODEL_IDS = tuple(f"emulator.{name}-v1:0" for name in _NAMES)
 # There are more of them, too many for a listing.

@@ -1,7 +1,7 @@
 """Agents that make a repository faster by a script: they know the tasks of the package's fixtures.
 
 By a model's id an agent applies the good, better or slow patch of the task, changes nothing, breaks
-the syntax, edits the tests, or starts a process that never ends.
+the syntax, edits the tests, stops the clock, or starts a process that never ends.
 """
 
 import re
@@ -12,9 +12,10 @@ from msgspec import Struct
 
 from socratic_bench.emulator.dialogue import Dialogue, JsonObject
 
-KINDS = ("good", "better", "slow", "noop", "broken", "edits-tests", "hangs")
+KINDS = ("good", "better", "slow", "noop", "broken", "edits-tests", "cheats", "hangs")
 _MODEL = re.compile(rf"emulator\.agent-({'|'.join(KINDS)})-v1:0")
-_SPEEDUPS = {"good": 2.0, "better": 4.0, "slow": 1.5, "noop": 3.0, "hangs": 1.0}
+_SPEEDUPS = {"good": 2.0, "better": 4.0, "slow": 1.5, "noop": 3.0, "cheats": 9.0, "hangs": 1.0}
+_STOPPED_CLOCK = "\nimport time as time\ntime.perf_counter = lambda: 0.0\n"
 
 
 class KnownTask(Struct, frozen=True, kw_only=True):
@@ -65,6 +66,8 @@ def _script(kind: str, task: KnownTask) -> Iterable[tuple[str, JsonObject]]:
         yield _command(f"echo 'def broken(:' >> {task.target}")
     elif kind == "edits-tests":
         yield _command(f"echo '' >> {task.test}")
+    elif kind == "cheats":
+        yield _command(f"cat >> {task.target} <<'END_OF_CODE'{_STOPPED_CLOCK}END_OF_CODE")
     elif kind == "hangs":
         yield _command("(trap '' TERM; sleep 600) & sleep 600")
     yield _command("git status --short")
