@@ -76,7 +76,7 @@ CMD ["-n", "auto", "-q"]
 # library. Depends on their locks.
 FROM packages AS extras
 COPY requirements-*.txt ./
-ARG EXTRAS="golden openai otel report stats tables ui"
+ARG EXTRAS="golden openai optimisation otel report stats tables ui"
 RUN python -m pip install --quiet --require-hashes --only-binary=:all: --no-deps --no-compile \
         --target /extras$LIB/site-packages $(printf -- '-r requirements-%s.txt ' ${EXTRAS})
 RUN cd /extras$LIB/site-packages \
@@ -124,6 +124,15 @@ COPY --from=extras /extras/ /
 FROM full AS dashboard
 EXPOSE 8500
 CMD ["dashboard", "--store", "/work/runs", "--host", "0.0.0.0", "--port", "8500"]
+
+
+# The command for the benchmark optimisation: with git, and bubblewrap to keep agents apart. Builds and
+# tests of a repository run in it, so it brings the tools that the slim base lacks.
+FROM full AS optimisation
+USER 0:0
+RUN apt-get update && apt-get install --yes --no-install-recommends bubblewrap git \
+    && rm -rf /var/lib/apt/lists/* /var/cache/apt /var/log/apt /var/log/dpkg.log
+USER 10001:10001
 
 
 # The last stage is what is built by default.
