@@ -20,9 +20,8 @@ from socratic_bench.benchmarks.optimisation.loading import Loaded, load_items
 from socratic_bench.benchmarks.optimisation.outcomes import (
     METRICS,
     ItemResult,
-    by_item,
     metrics_of,
-    results_in,
+    parts_of,
 )
 from socratic_bench.benchmarks.optimisation.preparing import ItemFolder, Workplace, item_text
 from socratic_bench.benchmarks.optimisation.settings import Settings
@@ -59,7 +58,7 @@ VIEWS = Views(
         Caveat(title="Planned items", path="n_planned"),
     ),
     has_patches=True,
-    parts=lambda document: by_item(results_in(document)),
+    parts=parts_of,
     part="item",
 )
 

@@ -146,13 +146,16 @@ def by_item(items: Iterable[ItemResult]) -> dict[str, dict[str, float]]:
     }
 
 
-def results_in(document: Mapping[str, Any]) -> list[ItemResult]:
-    """The items in a run's document."""
+def parts_of(document: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """By metric, the values of the items in a run's document. The harmonic mean has none, since
+    comparisons would take plain means of its values.
+    """
     names = ItemResult.__struct_fields__
-    return [
+    items = (
         ItemResult(**{name: turn[name] for name in names if name in turn})
         for turn in document["turns"]
-    ]
+    )
+    return {name: values for name, values in by_item(items).items() if name != "speed_ratio"}
 
 
 def _mean(name: str, values: Iterable[float]) -> float | None:
