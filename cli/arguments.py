@@ -164,8 +164,7 @@ class Parser(argparse.ArgumentParser):
                 name for members in actions.values() for a in members for name in a.option_strings
             }
             topics = [t for t, names in self.topics.items() if options & {f"--{n}" for n in names}]
-            of_topics = f"; of one benchmark: --help {'|'.join(topics)}" if topics else ""
-            self.epilog = f"more flags: --help {ALL}{of_topics}\n\n{epilog}"
+            self.epilog = f"more flags: --help {'|'.join((ALL, *topics))}\n\n{epilog}"
         text, self.epilog = super().format_help(), epilog
         for group, members in actions.items():
             group._group_actions = members  # noqa: SLF001

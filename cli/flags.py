@@ -60,7 +60,9 @@ COMMON = (
     *("output-dir", "s3-bucket", "resume", "json", "quiet"),
 )
 # The commands that it only names.
-RARE_COMMANDS = ("validate", "dataset", "schema", "emulator", "completion", "help")
+RARE_COMMANDS = (
+    *("validate", "dataset", "optimisation", "schema", "emulator", "completion", "help"),
+)
 
 
 def build_parser() -> Parser:

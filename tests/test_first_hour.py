@@ -59,7 +59,9 @@ def test_help_of_a_topic_lists_its_flags(told):
     assert "--dataset" not in socratic
     assert {*flags.findall(socratic), *flags.findall(told["help",])} < {*flags.findall(every)}
     assert "RUNNER_JUDGE_MODEL" in every
-    assert "topics: all, execution, golden, socratic" in run("--help", "socratc").stderr
+    assert (
+        "topics: all, execution, golden, optimisation, socratic" in run("--help", "socratc").stderr
+    )
 
 
 @pytest.mark.parametrize("command", [name for name in MODULES if name != "help"])

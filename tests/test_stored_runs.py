@@ -174,7 +174,7 @@ DAMAGED = {
     "metrics": ({"usefulness": "much"}, "metrics.usefulness: Expected `float | null`, got `str`."),
     "benchmark": (
         "nope",
-        "benchmark: No benchmark 'nope'; available: execution, golden, socratic.",
+        "benchmark: No benchmark 'nope'; available: execution, golden, optimisation, socratic.",
     ),
 }
 

@@ -473,7 +473,10 @@ class TestMistakes:
     @pytest.mark.parametrize(
         ("words", "told"),
         [
-            (("--benchmark", "no"), "No benchmark 'no'; available: execution, golden, socratic."),
+            (
+                ("--benchmark", "no"),
+                "No benchmark 'no'; available: execution, golden, optimisation, socratic.",
+            ),
             (("--no-judge", "--judge-model", JUDGE), "are both given: keep one."),
         ],
     )

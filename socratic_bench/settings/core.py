@@ -94,7 +94,7 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
     ]
     benchmark: Annotated[
         str,
-        _dialogue("NAME", "{benchmarks} (default {default})", identity="always"),
+        _dialogue("NAME", "{benchmarks}", identity="always"),
     ] = "socratic"
     prompt: Annotated[
         str | None,

@@ -102,7 +102,9 @@ class SettingField(Struct, frozen=True):
             high=setting.high if setting.high is None else in_digits(setting.high),
             default=setting.default_words.format(low=setting.low) or _format(self.default),
             choices=f"{', '.join(choices)} or {last}",
-            benchmarks=", ".join(self.benchmarks),
+            benchmarks=", ".join(
+                f"{name} (default)" if name == self.default else name for name in self.benchmarks
+            ),
         )
 
     def choice_problem(self, word: object) -> Problem:
