@@ -99,7 +99,7 @@ class OptimisationBenchmark(Benchmark):
                 "plan_sha256": plan_sha256,
                 "text_sha256": sha256(f"{VERSION}\0{SYSTEM}".encode()).hexdigest(),
             },
-            notices=_notices(loaded),
+            notices=_notices(loaded, settings),
             emulator_rows=loaded.emulator_rows,
             item_ids=tuple(spec.item_id for spec in specs),
             level=loaded.isolation.level,
@@ -208,8 +208,11 @@ class OptimisationEpisode(Episode, frozen=True, kw_only=True):
 BENCHMARK = OptimisationBenchmark()
 
 
-def _notices(loaded: Loaded) -> Sequence[str]:
+def _notices(loaded: Loaded, settings: Settings) -> Sequence[str]:
     notices = []
+    is_timed = any(item.spec.metric == "seconds" for item in loaded.items)
+    if is_timed and settings.max_concurrency > 1 and len(loaded.items) > 1:
+        notices.append("Agents work while patches of other items are timed, which adds noise.")
     if loaded.isolation.level == "none":
         notices.append("Commands of agents are not isolated: they can read and change all files.")
     lost = [item.spec.item_id for item in loaded.items if not item.is_measurable]

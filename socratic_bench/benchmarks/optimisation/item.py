@@ -15,7 +15,12 @@ from socratic_bench.benchmarks.optimisation.document import (
     MOST_PATCH_CHARACTERS,
     OptimisationTurn,
 )
-from socratic_bench.benchmarks.optimisation.evaluating import Evaluation, Venue, evaluate
+from socratic_bench.benchmarks.optimisation.evaluating import (
+    Evaluation,
+    Venue,
+    evaluate,
+    regrade,
+)
 from socratic_bench.benchmarks.optimisation.evidence import Evidence
 from socratic_bench.benchmarks.optimisation.measuring import Ratio
 from socratic_bench.benchmarks.optimisation.outcomes import ItemResult
@@ -97,10 +102,10 @@ def play_item(
 def _evaluated(
     context: EpisodeContext, item: Item, prepared: Prepared, folder: ItemFolder, venue: Venue
 ) -> Evaluation:
-    """The stored evaluation of an item that was evaluated before, or a new one."""
+    """A new evaluation or, of an item that was evaluated before, its samples judged again."""
     stored = folder.read("evaluation.json")
     if stored is not None:
-        return msgspec.json.decode(stored, type=Evaluation)
+        return regrade(msgspec.json.decode(stored, type=Evaluation))
     while not _measuring.acquire(timeout=POLL_S):
         context.check()
     try:
