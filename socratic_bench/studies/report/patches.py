@@ -26,6 +26,7 @@ from socratic_bench.studies.report.leaderboard import MODEL, spaced
 from socratic_bench.studies.report.parts import (
     UNKNOWN,
     Chart,
+    Column,
     Figure,
     Listing,
     Section,
@@ -61,8 +62,8 @@ _OVERVIEW = (
     "listed below and judge nothing."
 )
 _FUNNEL = (
-    "Each step needs those before it. The first rate of a model is of all planned items that can "
-    "be measured, the second without those that infrastructure has lost."
+    "Each step needs those before it. Rates are of all planned items that can be measured; where "
+    "infrastructure has lost some, a second rate leaves them out."
 )
 FLAG = "\u2691"
 
@@ -214,18 +215,28 @@ def _speed_chart(data: Sequence[Mapping[str, Any]], size: Size) -> Spec:
 
 
 def _funnel(study: Study) -> Section:
-    rows = []
+    """Steps down, models across; with a second rate where items were lost."""
+    columns: list[tuple[str, list[str]]] = []
     for model, runs in study.runs.items():
         for run in runs:
             steps = {step["step"]: step for step in run.at("funnel") or ()}
-            for title, of in (("all planned", "of_all"), ("without lost", "of_ended")):
-                cells = [_rate(steps[name][of], steps[name]["n"]) for name in _STEPS if steps]
-                rows.append([model, title, *cells])
+            rates = {
+                of: [_rate(steps[name][of], steps[name]["n"]) for name in _STEPS if steps]
+                for of in ("of_all", "of_ended")
+            }
+            columns.append((f"{model}, of all", rates["of_all"]))
+            if rates["of_ended"] != rates["of_all"]:
+                columns.append((f"{model}, without lost", rates["of_ended"]))
+    step_rows = [
+        [title, *(cells[n] if cells else UNKNOWN for _, cells in columns)]
+        for n, title in enumerate(_STEPS.values())
+    ]
+    titles = [words("Step"), *(Column(title=title) for title, _ in columns)]
     return Section(
         name="funnel",
         title="From plan to success",
         paragraphs=[_FUNNEL],
-        figures=[figure("Items by step", [MODEL, words("Of"), *_STEPS.values()], rows)],
+        figures=[figure("Items by step", titles, step_rows)],
     )
 
 
