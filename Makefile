@@ -7,6 +7,9 @@
 # make docs   writes the tables that are generated from the program, in the pages and for --help
 # make test-report  opens a report in Chromium, which is installed where apt-get can do it
 # make test-dashboard  goes the whole way through the dashboard in Chromium
+# make test-slurm  plays a sweep on a real Slurm of three nodes, by SLURM_TOOL
+# make test-engines  checks the manifest of Kubernetes, and plays Lambda's handler under its runtime client
+# make torture-engines  200 runs with 20 kills on Slurm, Kubernetes and AWS Batch
 # make torture  kills, storms of failures, odd verdicts by the thousand, and every variant of a fault
 # make reliability  plays every fault for every role, and writes what happens into docs/dev/reliability.md
 # make validity  simulates what figures and intervals withstand, into docs/dev/validity.md, and measures
@@ -28,7 +31,7 @@ RUNNER_VARIABLES := RUNNER_DEFAULT_TURNS RUNNER_JUDGE_MODEL RUNNER_STUDENT_MODEL
 	RUNNER_S3_BUCKET RUNNER_S3_PREFIX RUNNER_S3_KMS_KEY_ID AWS_REGION AWS_DEFAULT_REGION
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-report demo-optimisation test test-report test-dashboard coverage docs torture reliability check requirements audit validity oracles bench clean
+.PHONY: help demo demo-report demo-optimisation test test-report test-slurm test-engines torture-engines test-dashboard coverage docs torture reliability check requirements audit validity oracles bench clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile image.mk
@@ -106,6 +109,23 @@ test-dashboard: $(VENV)/.dashboard
 	@$(CHROMIUM)
 	@$(BIN)/python -m pytest tests/browser/test_dashboard.py -m browser -n 0 -q
 
+# The tool that stands beside the checkout; it makes a Slurm of several nodes on one machine.
+SLURM_TOOL ?= $(abspath ../shared/tools/slurm.sh)
+
+test-slurm: $(VENV)/.dev
+	@SLURM_TOOL=$(SLURM_TOOL) $(BIN)/python -m pytest tests/engines/test_slurm.py -n 0 -q
+
+$(VENV)/.engines: tests/engines/requirements.txt $(VENV)/.dev
+	@echo "Installing the packages that the tests of engines need ..." >&2
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r tests/engines/requirements.txt
+	@touch $@
+
+test-engines: $(VENV)/.engines
+	@$(BIN)/python -m pytest tests/engines/test_manifests.py -n 0 -q
+
+torture-engines: $(VENV)/.dev
+	@SLURM_TOOL=$(SLURM_TOOL) $(BIN)/python -m pytest tests/engines/test_torture.py -m torture -n 0 -q
+
 docs: $(VENV)/.dev
 	@PYTHONPATH=. $(BIN)/python tools/tables.py
 
@@ -161,6 +181,8 @@ requirements: $(VENV)/.dev
 	$(COMPILE) $(UPGRADE) requirements-dev.in -o requirements-dev.txt
 	$(COMPILE) $(UPGRADE) docker/requirements-s3.in -o docker/requirements-s3.txt
 	$(COMPILE) $(UPGRADE) tests/browser/requirements.in -o tests/browser/requirements.txt
+	$(COMPILE) $(UPGRADE) deploy/lambda/requirements.in -o deploy/lambda/requirements.txt
+	$(COMPILE) $(UPGRADE) tests/engines/requirements.in -o tests/engines/requirements.txt
 	$(COMPILE) $(UPGRADE) tools/oracles.in -o tools/oracles.txt
 
 clean:

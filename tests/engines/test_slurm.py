@@ -14,15 +14,26 @@ from tests.resuming import Service
 SCRIPT = ROOT / "deploy" / "slurm" / "sweep.sbatch"
 
 
-def submit(slurm, service, folder: Path, path: Path, out: Path, *, n: int, at_once: int) -> None:
+def submit(
+    slurm: Callable[..., str],
+    service: Service,
+    path: Path,
+    out: Path,
+    *,
+    n: int,
+    at_once: int,
+    attempts: int = 5,
+) -> None:
     """Submit the array with the command of this checkout, which needs no other installation."""
+    folder = path.parent
     runner = folder / "socratic-runner"
     env = account(service.url, *MODELS)
     names = [name for name in env if name.startswith(("AWS_", "BEDROCK_", "PYTHONPATH"))]
-    exports = "".join(f"export {name}='{env[name]}'\n" for name in names)
-    runner.write_text(f'#!/bin/bash\n{exports}exec {sys.executable} -m cli "$@"\n')
+    lines = "".join(f"export {name}='{env[name]}'\n" for name in names)
+    runner.write_text(f'#!/bin/bash\n{lines}exec {sys.executable} -m cli "$@"\n')
     runner.chmod(0o755)
-    words = (f"--array=0-{n - 1}%{at_once}", f"--chdir={folder}", f"--export=ALL,RUNNER={runner}")
+    exports = f"RUNNER={runner},ATTEMPTS={attempts}"
+    words = (f"--array=0-{n - 1}%{at_once}", f"--chdir={folder}", f"--export=ALL,{exports}")
     command = (str(SCRIPT), str(path), "-o", str(out), "--shards-at-once", str(at_once))
     slurm("run", "sbatch", "--mem=0", *words, *command)
 
@@ -55,7 +66,7 @@ def test_a_sweep_on_three_nodes_of_which_one_is_killed_plays_every_run_once(
 ):
     service.reset(latency_ms=300)
     path, out = plan(tmp_path, scenarios=["ai-ethics", "career-change"], repeats=4), tmp_path / "o"
-    submit(slurm, service, tmp_path, path, out, n=6, at_once=6)
+    submit(slurm, service, path, out, n=6, at_once=6)
     wait_until(lambda: len([*out.glob("raw/runs/*/turn_000.json")]) >= 4, 60)
     slurm("kill", "node2")
     slurm("fail", "node2")
@@ -69,7 +80,7 @@ def test_a_sweep_on_three_nodes_of_which_one_is_killed_plays_every_run_once(
 def test_a_cancelled_task_leaves_a_whole_state(slurm, service: Service, tmp_path):
     service.reset(latency_ms=300)
     path, out = plan(tmp_path, scenarios=["ai-ethics"], repeats=2), tmp_path / "o"
-    submit(slurm, service, tmp_path, path, out, n=1, at_once=1)
+    submit(slurm, service, path, out, n=1, at_once=1)
     wait_until(lambda: [*out.glob("raw/runs/*/turn_000.json")], 60)
     slurm("run", "scancel", "--signal=TERM", "--batch", "-n", "socratic-sweep")
     (document,) = tmp_path.glob("socratic-sweep-*_0.json")
