@@ -207,4 +207,4 @@ def _variables(rows: Sequence[Row]) -> str:
     variables = [(name, text) for group, name, _, _, text in rows if group == VARIABLES]
     required = [f"{name} (required: {text})" for name, text in variables if text]
     names = ", ".join([*required, *(name for name, text in variables if not text)])
-    return f"variables: {names}. A flag beats its variable."
+    return f"variables: {names}. Flags override variables."

@@ -75,7 +75,9 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = None
     resume_from: Annotated[
         str | None,
-        Setting("output", "FILE", "continue the interrupted run of this JSON document; - is stdin"),
+        Setting(
+            "output", "FILE", "continue from the JSON document of an interrupted run; - is stdin"
+        ),
     ] = None
     json: Annotated[
         bool, Setting("output", None, "print the JSON document, also at a terminal")
@@ -84,14 +86,16 @@ class Options(Struct, frozen=True, kw_only=True):
     brief: Annotated[bool, Setting("output", None, "print a short JSON document")] = False
     junit: Annotated[
         str | None,
-        Setting("pipelines and traces", "FILE", "write a JUnit file: a case per run and gate"),
+        Setting(
+            "pipelines and traces", "FILE", "write a JUnit file with a test case per run and gate"
+        ),
     ] = None
     github_summary: Annotated[
         bool,
         Setting(
             "pipelines and traces",
             None,
-            "add a summary and annotations to the step of GitHub Actions",
+            "write a step summary and annotations of GitHub Actions",
         ),
     ] = False
     otel: Annotated[
@@ -100,9 +104,7 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = False
     otel_content: Annotated[
         bool,
-        Setting(
-            "pipelines and traces", None, "traces also hold what was said, and judges' reasons"
-        ),
+        Setting("pipelines and traces", None, "include messages and judges' reasons in traces"),
     ] = False
     trace: Annotated[
         str | None,

@@ -112,8 +112,8 @@ class GenerateConfig(Struct, frozen=True, kw_only=True):
         Setting(
             _MODEL,
             "ID:VERSION",
-            "Bedrock guardrail of its calls",
-            "Bedrock guardrail of its calls: id or ARN, and a number or `DRAFT`",
+            "Bedrock guardrail for the model under test",
+            "Bedrock guardrail for the model under test: id or ARN, and a number or `DRAFT`",
             parse=Guardrail.parse,
             identity="chosen",
             is_input=True,

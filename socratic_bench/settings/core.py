@@ -307,8 +307,8 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
         int | None,
         _judging(
             "N",
-            "judges that a turn needs verdicts of (default: {default})",
-            default_words="more than half",
+            "minimum verdicts per turn (default: {default})",
+            default_words="more than half of the judges",
             low=1,
             high=16,
             identity="chosen",

@@ -96,7 +96,7 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         int,
         _setting(
             "N",
-            "number of problems to predict, 0 for all (default {default})",
+            "problems of the prediction task, 0 for all (default {default})",
             low=0,
             high=MOST_TURNS,
         ),
@@ -130,7 +130,7 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         int,
         _setting(
             "N",
-            "number of problems to choose in, 0 for all (default {default})",
+            "problems of the choice task, 0 for all (default {default})",
             low=0,
             high=MOST_TURNS,
         ),

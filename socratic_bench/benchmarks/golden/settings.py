@@ -97,7 +97,7 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         float,
         _setting(
             "SCORE",
-            "an item passes with this score in each dimension, {low} to {high} (default {default})",
+            "minimum score in each dimension to pass, {low} to {high} (default {default})",
             "an item passes with this score in each dimension, {low} to {high}; for other ranges, "
             "and for the weight of criteria, the same share counts",
             low=1,

@@ -53,7 +53,7 @@ class SweepSettings(Struct, frozen=True, kw_only=True):
         Setting(
             "sweep",
             "FILE",
-            "judge profiles of 360-Eval; its model profiles are then the CONFIG",
+            "360-Eval judge profiles, with its model profiles as CONFIG",
             "360-Eval's profiles of judges (.jsonl), beside those of models as the config file",
             is_file=True,
         ),
@@ -115,8 +115,8 @@ class SweepSettings(Struct, frozen=True, kw_only=True):
         Setting(
             "sweep",
             "I/N",
-            "do every N-th run from the I-th (from 0), for engines; auto, auto/N: I (and N) from "
-            "the variables of Slurm, AWS Batch or Kubernetes",
+            "run part I of N, counted from 0; auto or auto/N takes I (and N) from Slurm, AWS Batch "
+            "or Kubernetes",
             form="I/N with I from 0 to N - 1, auto/N or auto",
             parse=ShardWord.parse,
         ),
@@ -126,7 +126,7 @@ class SweepSettings(Struct, frozen=True, kw_only=True):
         Setting(
             "sweep",
             "K",
-            "shards that run at a time: rates and connections are divided by K (default N)",
+            "shards that run in parallel; each gets 1/K of rates and connections (default N)",
             low=1,
         ),
     ] = None
