@@ -5,12 +5,16 @@ import json
 import sys
 import time
 import tomllib
+from pathlib import Path
 
 import pytest
 
 from socratic_bench.dashboard.jobs import Jobs, store_flags
 from socratic_bench.dashboard.plan_form import form_of_plan, plan_of_form, to_toml
+from socratic_bench.dashboard.workspace import Command, Workspace
 from socratic_bench.storage.stores import store_at
+from socratic_bench.studies.places import begun_sweeps
+from tests.command import run
 
 NOTING = "import sys; open(sys.argv[1], 'a').write('started\\n')"
 PLAN = 'models = ["a"]\nseed = 1\n'
@@ -94,3 +98,35 @@ def test_a_plan_survives_its_file_and_its_form(text):
     form = form_of_plan(plan)
     form["scenario_file"] = "file.toml"
     assert plan_of_form(form, plan) == {**plan, "scenario_file": "file.toml"}
+
+
+def files_in(place):
+    """All files but those of the dashboard."""
+    files = (path for path in Path(place).rglob("*") if path.is_file())
+    return [path for path in files if "dashboard" not in path.relative_to(place).parts]
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    place = str(tmp_path / "runs")
+    for seed in ("1", "2"):
+        words = ("--models", "emulator.socratic-v1:0", "--scenarios", "ai-ethics", "--turns", "2")
+        done = run("sweep", "--offline", *words, "--seed", seed, "--output-dir", place)
+        assert done.exit_code == 0
+    command = Command(program=(), read_plan=lambda _: None, call=str, region=lambda: "")
+    return Workspace(place, command)
+
+
+def test_a_deleted_sweep_leaves_nothing_and_its_neighbour_whole(workspace):
+    before = files_in(workspace.place)
+    deleted, kept = (sweep.sweep_id for sweep in begun_sweeps(workspace.store))
+    workspace.rename(deleted, "unwanted")
+    assert workspace.names() == {deleted: "unwanted"}
+    workspace.delete(deleted)
+
+    assert [sweep.sweep_id for sweep in begun_sweeps(workspace.store)] == [kept]
+    assert len(files_in(workspace.place)) == len(before) / 2
+    listed = run("list", workspace.place, "--json").document
+    assert [sweep["sweep_id"] for sweep in listed["sweeps"]] == [kept]
+    assert listed["runs"] == []
+    assert workspace.names() == {}

@@ -20,6 +20,7 @@ from socratic_bench.documents.sweep import SweepFile
 from socratic_bench.errors import ArtifactError, Naming
 from socratic_bench.settings import S3
 from socratic_bench.storage.folder import FolderStore
+from socratic_bench.storage.keys import index_of
 from socratic_bench.storage.stores import ListedStore, Region, store_at
 from socratic_bench.studies.places import (
     CURATED,
@@ -35,6 +36,7 @@ from socratic_bench.studies.sweep.status import JOURNALS, SweepReader, SweepStat
 # How old a page's state may be: a bucket is paid by the request.
 FOLDER_POLL_S, BUCKET_POLL_S = 0.6, 8.0
 NAMES = "dashboard/names.json"
+IDENTITIES = "journal/identities/"
 COMMAND_TIMEOUT_S = 900.0
 
 
@@ -141,12 +143,13 @@ class Workspace:
         if sweep is None:
             return
         runs = run_ids_begin_with(sweep)
-        folders = (CURATED, RAW, JOURNALS)
-        lock = f"{SWEEPS}{sweep_id}/lock"
-        with self._exclusive(lock, "The sweep is being played: stop it first."):
-            for prefix in (*(f"{folder}{runs}" for folder in folders), f"{SWEEPS}{sweep_id}/"):
-                for key in self.store.sizes(prefix):
-                    self.store.remove(key)
+        places = [f"{folder}{runs}" for folder in (CURATED, RAW, JOURNALS)]
+        places += [index_of(sweep.identity), f"{SWEEPS}{sweep_id}/"]
+        with self._exclusive(f"{SWEEPS}{sweep_id}/lock", "The sweep is running: stop it first."):
+            keys = [key for place in places for key in self.store.sizes(place)]
+            keys += [key for key in self.store.sizes(IDENTITIES) if f"/{runs}" in key]
+            for key in keys:
+                self.store.remove(key)
         self._shared.pop(sweep_id, None)
         self.rename(sweep_id, "")
 

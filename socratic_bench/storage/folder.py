@@ -283,9 +283,13 @@ class FolderTree:
                     os.unlink(name, dir_fd=parent)
 
     def remove(self, key: str) -> None:
-        """Remove a file, if it is there."""
-        with suppress(FileNotFoundError), self._parent(key) as (folder, name):
-            os.unlink(name, dir_fd=folder)
+        """Remove a file, if it is there, and the folders that are empty without it."""
+        with suppress(FileNotFoundError):
+            with self._parent(key) as (folder, name):
+                os.unlink(name, dir_fd=folder)
+            while (key := key.rpartition("/")[0]) and not self.names(key):
+                with self._parent(key) as (folder, name):
+                    os.rmdir(name, dir_fd=folder)
 
     def stat(self, key: str) -> os.stat_result | None:
         """What lies under a key, be it a link itself; `None` if nothing does."""

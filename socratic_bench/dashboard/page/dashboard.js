@@ -12,7 +12,7 @@ function patchParts(parts) {
     part.innerHTML = html;
     for (const name of opened) document.getElementById(name)?.setAttribute("open", "");
     if (focused) document.getElementById(focused)?.focus();
-    part.querySelector("[autofocus]")?.focus();
+    part.querySelector("[data-focus]")?.focus();
     if (atEnd && part.classList.contains("log")) part.scrollTop = part.scrollHeight;
   }
 }
