@@ -51,8 +51,8 @@ SAVED = re.compile(r"Save this as `([\w.-]+)`[^\n]*\n+\Z")  # words before a fil
 CUT = re.compile(r"^ *…$", re.MULTILINE)  # a line that stands for lines left out
 DOCUMENTED_PORT = "8765"  # becomes a free one
 # Where no output is shown, fewer turns show as well that the lines work.
-MANY_TURNS = re.compile(r"(?<=--turns )[1-9]\d\b|(?<=^turns = )[1-9]\d\b", re.MULTILINE)
-FEW_TURNS = "5"
+MANY_TURNS = re.compile(r"(?<=--turns )\d+|(?<=^turns = )\d+", re.MULTILINE)
+FEW_TURNS = "2"
 
 # Commands that a bash block may use as they are. Whatever is neither here nor in STAND_INS is not
 # found by the shell, so that a block that no rule covers fails.
