@@ -10,6 +10,7 @@
 # make test-slurm  plays a sweep on a real Slurm of three nodes, by SLURM_TOOL
 # make test-engines  checks the manifest of Kubernetes, and plays Lambda's handler under its runtime client
 # make torture-engines  200 runs with 20 kills on Slurm, Kubernetes and AWS Batch
+# make test-open  opens what is written in other formats with their own programs, in an environment of its own
 # make torture  kills, storms of failures, odd verdicts by the thousand, and every variant of a fault
 # make reliability  plays every fault for every role, and writes what happens into docs/dev/reliability.md
 # make validity  simulates what figures and intervals withstand, into docs/dev/validity.md, and measures
@@ -23,6 +24,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 ORACLES := .oracles
+OPEN := .open
 # Each extra is a file of what it needs.
 EXTRAS := $(filter-out dev,$(patsubst requirements-%.in,%,$(sort $(wildcard requirements-*.in))))
 
@@ -31,7 +33,7 @@ RUNNER_VARIABLES := RUNNER_DEFAULT_TURNS RUNNER_JUDGE_MODEL RUNNER_STUDENT_MODEL
 	RUNNER_S3_BUCKET RUNNER_S3_PREFIX RUNNER_S3_KMS_KEY_ID AWS_REGION AWS_DEFAULT_REGION
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-report demo-optimisation test test-report test-slurm test-engines torture-engines test-dashboard coverage docs torture reliability check requirements audit validity oracles bench clean
+.PHONY: help demo demo-report demo-optimisation test test-open test-report test-slurm test-engines torture-engines test-dashboard coverage docs torture reliability check requirements audit validity oracles bench clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile image.mk
@@ -129,6 +131,16 @@ torture-engines: $(VENV)/.dev
 docs: $(VENV)/.dev
 	@PYTHONPATH=. $(BIN)/python tools/tables.py
 
+# Not locked: see tests/open/requirements.txt.
+$(OPEN)/.done: tests/open/requirements.txt pyproject.toml
+	@echo "Installing inspect_ai, MLflow and others (over 1 GB) ..." >&2
+	@$(PYTHON) -m venv $(OPEN)
+	@$(OPEN)/bin/python -m pip install --quiet --disable-pip-version-check -r $< ".[inspect,mlflow,stats,tables]"
+	@touch $@
+
+test-open: $(OPEN)/.done
+	@$(OPEN)/bin/python -m pytest -q -c tests/open/pytest.ini tests/open
+
 torture: $(VENV)/.dev
 	@$(BIN)/python -m pytest -n auto --dist=load -q -m "torture or not torture" tests/torture
 	@$(BIN)/python -m pytest -n auto --dist=load -q -m torture
@@ -186,4 +198,4 @@ requirements: $(VENV)/.dev
 	$(COMPILE) $(UPGRADE) tools/oracles.in -o tools/oracles.txt
 
 clean:
-	rm -rf $(VENV) $(ORACLES) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*
+	rm -rf $(VENV) $(ORACLES) $(OPEN) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*

@@ -6,6 +6,7 @@ COMMANDS = {
     "list": (".list", "list stored runs and sweeps: status, models, score, cost"),
     "compare": (".compare", "compare models across stored runs (paired differences)"),
     "report": (".report", "write an HTML, Markdown or CSV report of stored runs"),
+    "export": (".export", "write stored runs for inspect_ai, MLflow or as tables"),
     "show": (".show", "print one stored run: scores, events, transcript"),
     "resume": (".resume", "continue an interrupted run"),
     "doctor": (".doctor", "preflight: check credentials, storage, model access"),

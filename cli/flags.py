@@ -61,7 +61,7 @@ COMMON = (
 )
 # The commands that it only names.
 RARE_COMMANDS = (
-    *("validate", "dataset", "optimisation", "schema", "emulator", "completion", "help"),
+    *("export", "validate", "dataset", "optimisation", "schema", "emulator", "completion", "help"),
 )
 
 

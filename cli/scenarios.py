@@ -3,6 +3,7 @@
 from argparse import Namespace
 from collections.abc import Sequence
 
+from socratic_bench.benchmarks.socratic.scenarios.dataset import write_dataset
 from socratic_bench.benchmarks.socratic.scenarios.listing import (
     Checked,
     ScenarioCheck,
@@ -11,6 +12,7 @@ from socratic_bench.benchmarks.socratic.scenarios.listing import (
     check_files,
 )
 from socratic_bench.benchmarks.socratic.scenarios.loading import builtin_ids, load_builtin
+from socratic_bench.benchmarks.socratic.scenarios.scenario import CUSTOM
 from socratic_bench.errors import ENDINGS, UsageError, shorten
 from socratic_bench.types import plural
 
@@ -24,6 +26,8 @@ def main(words: Sequence[str]) -> int:
     flags = parse_strictly(build_parser(), words)
     if flags.check:
         return _check(flags)
+    if flags.export:
+        return _export(flags)
     if flags.files:
         raise UsageError(
             ["Files need --check."], hint="Run socratic-runner scenarios --check FILE."
@@ -41,8 +45,21 @@ def build_parser() -> Parser:
     )
     parser.add_argument("files", metavar="FILE", nargs="*", help="scenario file to check")
     parser.add_argument("--check", action="store_true", help="check instead of list")
+    parser.add_argument(
+        "--export", metavar="DIR", help="write them as a Hugging Face data set with its card"
+    )
     add_output(parser)
     return parser
+
+
+def _export(flags: Namespace) -> int:
+    written = write_dataset(flags.export)
+    scenarios = [load_builtin(name) for name in builtin_ids() if name != CUSTOM]
+    document = ScenarioList(scenarios=[ScenarioRow.of(scenario) for scenario in scenarios])
+    words = (
+        f"{plural(len(scenarios), 'scenario')}, {plural(len(written), 'file')} in {flags.export}"
+    )
+    return print_document(document, words=lambda: say(plain(words)), flags=vars(flags))
 
 
 def _list(flags: Namespace) -> int:

@@ -60,6 +60,19 @@ class ReportDocument(Document, frozen=True, kw_only=True):
     files: Annotated[list[ReportFile], doc("files that were written")]
 
 
+ExportForm = Literal["inspect", "mlflow", "jsonl", "csv", "parquet"]
+
+
+class ExportDocument(Document, frozen=True, kw_only=True):
+    """Stored runs that were written in another tool's format."""
+
+    kind: Literal["export"] = "export"
+    form: Annotated[ExportForm, doc("the format")]
+    benchmark: BenchmarkName
+    n_runs: Annotated[Count, doc("completed runs")]
+    written: Annotated[list[str], doc("files; with mlflow the ids of its new runs")]
+
+
 class ShownTurn(Struct, frozen=True, kw_only=True):
     """One turn of the run."""
 

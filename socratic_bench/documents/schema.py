@@ -30,6 +30,7 @@ from socratic_bench.documents.files import ClosingFile, JudgeFile, TurnFile
 from socratic_bench.documents.journal import LINE_SUM, JournalEntry, LeaseFile, Link
 from socratic_bench.documents.report import (
     ConfigDocument,
+    ExportDocument,
     ListDocument,
     ReportDocument,
     ShownDocument,
@@ -67,6 +68,7 @@ COMMON: Mapping[str, object] = {
     "label": Label,
     "labelling": LabellingDocument,
     "report": ReportDocument,
+    "export": ExportDocument,
     "list": ListDocument,
     "config": ConfigDocument,
     "shown": ShownDocument,

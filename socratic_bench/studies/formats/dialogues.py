@@ -223,7 +223,7 @@ def _read_inspect(file: Path) -> _Entries:
                     if (pair := _chat_words(message, f"messages[{n}]"))
                 ],
                 place,
-                str(log.eval.model),
+                str(log.eval.model).removeprefix("imported/"),
                 _inspect_scenario(sample.id, sample.metadata),
             ),
         )

@@ -93,7 +93,7 @@ def write_report(
             files.append(RenderedFile(form="html", path=formats["html"], body=page.body))
             left_out, names = [*page.left_out], [*names, "transcripts"]
         if "markdown" in formats:
-            body = ("\n".join(_lines(report)).rstrip() + "\n").encode()
+            body = _markdown(report).encode()
             files.append(RenderedFile(form="markdown", path=formats["markdown"], body=body))
         figures = [figure for section in report.sections for figure in section.figures]
         files += _charts([figure.chart for figure in figures if figure.chart], formats)
@@ -134,6 +134,15 @@ def _charts(charts: list[Chart], formats: Mapping[str, str]) -> Iterator[Rendere
         yield from (_in(formats, "png", chart.name, paint(chart)) for chart in charts)
     if "svg" in formats:
         yield from (_in(formats, "svg", chart.name, draw_on_paper(chart)) for chart in charts)
+
+
+def markdown_of(study: Study) -> str:
+    """The whole report in Markdown."""
+    return _markdown(report_of(study, None))
+
+
+def _markdown(report: Report) -> str:
+    return "\n".join(_lines(report)).rstrip() + "\n"
 
 
 def _lines(report: Report) -> Iterator[str]:
