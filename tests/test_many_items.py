@@ -549,7 +549,7 @@ def test_gates_hold_for_metrics_that_are_known_once_items_are_read(service):
     with pytest.raises(UsageError) as refused:
         prepare(replace(CONFIG, turns=1, gates=gates), benchmark=Sums())
     assert refused.value.problems == (
-        "gates names no metric: 'by_subject.odd'. There is accuracy, by_subject.even.",
+        "gates names no metric: 'by_subject.odd'. Available: accuracy, by_subject.even.",
     )
 
 
