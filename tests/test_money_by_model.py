@@ -147,7 +147,7 @@ def test_without_a_price_a_budget_ends_the_run_and_says_which_is_missing(bedrock
     document = dict(run(replace(config, max_cost_usd=1.0), benchmark=episode).document)
 
     assert document["end_reason"] == "budget"
-    assert "The price of dear is not known" in document["error"]["message"]
+    assert "The price of dear is unknown" in document["error"]["message"]
     assert document["cost"]["juror"]["total_usd"] == pytest.approx(
         JURY_USD["cheap"] + JURY_USD["fair"]
     )

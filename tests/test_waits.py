@@ -140,7 +140,7 @@ def test_standard_input_that_says_nothing_is_told_of():
     first = process.stderr.readline().decode()
     process.communicate(b"Hi")
 
-    assert first == "waiting for the opening words on standard input (5 s so far)\n"
+    assert first == "waiting for the student's first message on standard input (5 s so far)\n"
     assert process.returncode == 0
 
 
