@@ -29,9 +29,10 @@ OF_RUNS = ("prepare", "evaluate")
 # Words of the original pipeline, and the flags of `run` that take their place.
 _WORDS = {"--max-workers": "--max-concurrency"}
 DESCRIPTION = """\
-plan lists the commits of a task; validate measures noise and the humans' effect
-and tries exploits, before any agent runs; prepare has an agent make patches;
-evaluate measures those of a run. Run does prepare and evaluate in one.
+plan lists the commits of a task. validate measures noise and the humans'
+speed-up, and tries exploits, before any agent runs. prepare lets an agent make
+patches, evaluate measures them; run does both. ablate measures patches without
+each of their hunks.
 
 examples:
   socratic-runner optimisation plan task.yaml --commits commits.txt --out plan.json
@@ -76,11 +77,11 @@ def build_parser() -> Parser:
         ("--from-plan", "FILE", "plan (default: the task's own commits)"),
         ("--commits", "FILE", "plan: list of commits, HUMAN [PRE or parent=N] in a line"),
         ("--bench-cfg", "FILE", "containers, paths and agents"),
-        ("--certificate", "FILE", "ablate: what validate has found out"),
+        ("--certificate", "FILE", "ablate: result of validate"),
         ("--isolation", "LEVEL", "auto, container, bwrap, unshare or none (default auto)"),
         ("--work-dir", "DIR", "folder of work trees (default optimisation-work)"),
         ("--run-id", "RUN_ID", "ablate: the run"),
-        ("--out", "FILE", "write the document there, for later steps"),
+        ("--out", "FILE", "write the document to a file, for later steps"),
     ):
         parser.add_argument(flag, metavar=metavar, help=text)
     add_output(parser, "no output on stderr")

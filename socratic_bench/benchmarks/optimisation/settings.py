@@ -33,7 +33,8 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         ),
     ] = None
     from_plan: Annotated[
-        str | None, _setting("FILE", "plan: the commits to be played (JSON)", is_file=True)
+        str | None,
+        _setting("FILE", "commits, as the action plan has written them (JSON)", is_file=True),
     ] = None
     bench_cfg: Annotated[
         str | None,
@@ -41,48 +42,45 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
     ] = None
     certificate: Annotated[
         str | None,
-        _setting("FILE", "what validate has found out about the items of the plan", is_file=True),
+        _setting("FILE", "result of the action validate for this plan", is_file=True),
     ] = None
     agent: Annotated[
         str | None,
-        _setting(
-            "NAME", "an agent of the bench config; without one, its default or the built-in agent"
-        ),
+        _setting("NAME", "agent of the bench config (default: its default, or the built-in agent)"),
     ] = None
     isolation: Annotated[
         IsolationChoice,
         _setting(
             "LEVEL",
-            "how commands are kept apart, {choices}; none only if it is asked for (default "
-            "{default})",
+            "isolation of commands: {choices} (default {default}; never none)",
         ),
     ] = "auto"
     max_steps: Annotated[
         int,
-        _setting("N", "calls that an agent may make for an item (default {default})", low=1,
+        _setting("N", "maximum calls of an agent per item (default {default})", low=1,
                  high=MOST_STEPS),
     ] = 120  # fmt: skip
     time_budget_minutes: Annotated[
         float,
         _setting(
             "M",
-            "minutes of work that an agent has for an item, without waits for throttled calls "
-            "(default {default})",
+            "maximum minutes of an agent per item, without waits for throttled calls (default "
+            "{default})",
             low=0.01,
             high=10_000,
         ),
     ] = 120.0
     max_item_tokens: Annotated[
         int | None,
-        _setting("N", "tokens, input and output, that an agent may use for an item", low=1),
+        _setting("N", "maximum tokens of an agent per item, input and output", low=1),
     ] = None
     work_dir: Annotated[
         str | None,
         Setting(
             "optimisation",
             "DIR",
-            "folder of work trees, which a resumed run needs (default: work below the output "
-            "folder, or below this one)",
+            "folder of work trees, needed to resume (default: work in the output folder or in the "
+            "current one)",
             is_file=True,
         ),
     ] = None
@@ -91,7 +89,7 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         Setting(
             "optimisation",
             None,
-            "have agents make patches, and measure nothing",
+            "make patches, but do not measure them",
             is_afresh=True,
         ),
     ] = False
