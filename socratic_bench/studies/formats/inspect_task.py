@@ -6,7 +6,7 @@ scenarios, student, rubric and metrics.
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from anyio import from_thread, to_thread
 from inspect_ai import Task, task
@@ -31,7 +31,7 @@ from socratic_bench.benchmarks import RunConfig, load_benchmark
 from socratic_bench.benchmarks.socratic.scenarios.loading import load_builtin, scenarios_of
 from socratic_bench.benchmarks.socratic.settings import Pressure
 from socratic_bench.judging.judge import Judge
-from socratic_bench.ports.benchmark import Episode, EpisodeResult, PlayItem
+from socratic_bench.ports.benchmark import Episode, EpisodeContext, EpisodeResult
 from socratic_bench.runs.context import utc_now
 from socratic_bench.turns import Turn, Unscored
 from socratic_bench.types import (
@@ -95,7 +95,7 @@ def play_dialogue(config: RunConfig) -> Solver:
         student = get_model(role=STUDENT) if _has_role(STUDENT) else None
         episode = _episode(config, state, has_model_student=student is not None)
         context = _Context(get_model(), student)
-        ended = await to_thread.run_sync(partial(episode.play, context))
+        ended = await to_thread.run_sync(partial(episode.play, cast("EpisodeContext", context)))
         state.messages = [*_messages(context.turns, ended)]
         replies = [
             message for message in state.messages if isinstance(message, ChatMessageAssistant)
@@ -193,25 +193,23 @@ class _AskedModel:
 
 
 class _Context:
-    """What an episode is played with; see `EpisodeContext`."""
+    """What a dialogue is played with: the part of `EpisodeContext` that this benchmark uses."""
 
     def __init__(self, tested: InspectModel, student: InspectModel | None) -> None:
-        self.tested = _AskedModel(tested)
+        self._tested = _AskedModel(tested)
         self._student = _AskedModel(student) if student else None
         self.turns: list[Turn] = []
+
+    @property
+    def tested(self) -> _AskedModel:
+        return self._tested
 
     def model(self, actor: Role, model_id: str | None = None) -> _AskedModel | None:
         del actor, model_id
         return self._student
 
-    def wait_since(self, moment: object, seconds: float) -> None:
-        """No dialogue waits."""
-
     def publish(self, turn: Turn) -> None:
         self.turns.append(turn)
-
-    def play_items(self, play: PlayItem) -> None:
-        """A dialogue has no items."""
 
 
 def _has_role(name: str) -> bool:
