@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from socratic_bench.benchmarks.optimisation.preparing import ItemFolder, Prepared, prepare_item
+from socratic_bench.benchmarks.optimisation.preparing import Prepared, folder_of, prepare_item
+from socratic_bench.benchmarks.optimisation.task_text import HumanPatch, leaks
 from socratic_bench.errors import Stopped
 from socratic_bench.types import Message, ToolResult
 from tests.optimising import (
@@ -12,6 +13,7 @@ from tests.optimising import (
     Context,
     JournalledModel,
     call,
+    git,
     item_of,
     workplace,
 )
@@ -136,7 +138,7 @@ class TestResume:
         model = JournalledModel(script)
         with pytest.raises(Stopped):
             prepare_item(Context(model), 0, spec, place)
-        tree = ItemFolder(place.folder / spec.item_id).tree
+        tree = folder_of(place.folder, 0).tree
         (tree / "count.txt").write_text("killed in the middle of a step")
 
         script[2:] = [call(counted[0], "c", command=counted[1]), FINISH]
@@ -153,3 +155,51 @@ class TestResume:
 
         assert prepare_item(Context(model), 0, spec, place) == first
         assert len(model.requests) == 2
+
+
+class TestLeaks:
+    def test_nothing_that_an_agent_sees_has_the_humans_commit(self, tmp_path, source):
+        prepared, model = play(
+            tmp_path,
+            source,
+            call("run_command", command="pwd; env; git log --all; git tag; git remote -v"),
+            FINISH,
+        )
+
+        human = git(source, "rev-parse", "HEAD")
+        (result,) = results_of(model)
+        for text in (prepared.text, result.text):
+            assert human[:7] not in text
+        assert result.text.count("commit ") == 1
+
+    @pytest.mark.parametrize(
+        ("text", "part"),
+        [
+            ("See abc1234def_x.", "the id of the human's commit"),
+            ("It is in /w/lib_000_abc1234d/repo.", "the id of the human's commit"),
+            ("Use known = set(second_list) there.", "a line of the human's patch"),
+            ("Speed up the MATCHING of words, please.", "the message"),
+            ("2 insertions(+), 1 deletion(-)", "a summary of a diff"),
+            ("Change lib/match.py.", "names what the human changed: lib/match.py"),
+        ],
+    )
+    def test_what_is_the_humans_is_found_in_a_text(self, text, part):
+        (leak,) = leaks(text, HUMAN)
+        assert part in leak
+
+    def test_declared_files_and_lines_that_were_there_are_no_leaks(self):
+        text = "Change lib/match.py, which has result = compare(first, second)."
+        assert [*leaks(text, HUMAN, declared=("lib/match.py",))] == []
+
+
+HUMAN = HumanPatch(
+    sha="abc1234def" + "0" * 30,
+    message="Speed up the matching of words\n\nBy a set.",
+    diff="""--- a/lib/match.py
++++ b/lib/match.py
+-    result = compare(first, second)
++    result = compare(first, second)
++    known = set(second_list)
+""",
+    files=("lib/match.py",),
+)

@@ -9,7 +9,7 @@ import pytest
 from botocore.eventstream import EventStreamBuffer
 
 from socratic_bench.benchmarks.optimisation.converse_wire import answer_of, read_request, stream_of
-from socratic_bench.benchmarks.optimisation.preparing import Prepared, prepare_item
+from socratic_bench.benchmarks.optimisation.preparing import Prepared, folder_of, prepare_item
 from socratic_bench.errors import ModelError
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.models.bedrock.converse import StreamedAnswer, read_answer
@@ -45,7 +45,7 @@ def play(tmp_path, source, code, *script, **limits) -> tuple[Prepared, Journalle
     # The agent's program is text on its command line: its file would be hidden from it.
     cli = f"python3 - {{workdir}} {{trajectory_path}} <<'END'\n{AGENT}{code}\nEND"
     place = workplace(tmp_path, source, cli=cli, **limits)
-    return prepare_item(Context(model), 0, spec, place), model, place.folder / spec.item_id
+    return prepare_item(Context(model), 0, spec, place), model, folder_of(place.folder, 0).path
 
 
 class TestCalls:
@@ -97,7 +97,7 @@ print("done")
         model.script = [Message.assistant("1"), Message.assistant("2")]
         prepared = prepare_item(Context(model), 0, spec, place)
 
-        folder = place.folder / spec.item_id
+        folder = folder_of(place.folder, 0).path
         assert (folder / "agent_stdout.txt").read_text() == "1 2\n"
         assert len(model.requests) == len(prepared.calls) == 2
 

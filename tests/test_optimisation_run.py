@@ -122,7 +122,7 @@ def test_expired_credentials_halt_the_run_and_it_goes_on(two, tmp_path):
     assert halted["pending"] == [{"turn": 1, "item_id": two.ids[1]}]
     assert halted["failures_of"] == {"infrastructure": 1}
     assert halted["run_id"] in outcome.stderr
-    note = tmp_path / "optimisation-work" / halted["run_id"] / two.ids[1] / "journal.json"
+    note = tmp_path / "optimisation-work" / halted["run_id"] / "item-001" / "journal.json"
     assert json.loads(note.read_text())["stop"] == "credentials_expired"
 
     with Emulator(Settings(keep_bodies=True)) as emulator:

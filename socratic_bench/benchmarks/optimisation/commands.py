@@ -13,7 +13,7 @@ from msgspec.structs import asdict, replace
 from socratic_bench.benchmarks.optimisation.ablating import HunkResult, ablate
 from socratic_bench.benchmarks.optimisation.loading import load_items, load_task
 from socratic_bench.benchmarks.optimisation.plan import PlanItem, make_plan
-from socratic_bench.benchmarks.optimisation.preparing import ItemFolder
+from socratic_bench.benchmarks.optimisation.preparing import folder_of
 from socratic_bench.benchmarks.optimisation.settings import Settings
 from socratic_bench.benchmarks.optimisation.trials import TrialError
 from socratic_bench.benchmarks.optimisation.validating import ItemCertificate, validate
@@ -96,8 +96,8 @@ def ablate_run(settings: Settings, run_id: str) -> AblationDocument:
         raise UsageError([f"There is no run {run_id} in {loaded.folder}."])
     venue = loaded.venue(folder / "ablation")
     patches: list[Ablation] = []
-    for item in loaded.items:
-        patch = ItemFolder(folder / item.spec.item_id).read("model_patch.diff")
+    for index, item in enumerate(loaded.items):
+        patch = folder_of(folder, index).read("model_patch.diff")
         bench = venue.workbench(item.spec)
         pre, human = bench.tree_of(item.spec.pre), bench.tree_of(item.spec.human)
         both: tuple[tuple[Literal["agent", "human"], bytes | None], ...] = (

@@ -28,6 +28,7 @@ from socratic_bench.benchmarks.optimisation.preparing import (
     ItemFolder,
     Prepared,
     Workplace,
+    folder_of,
     prepare_item,
 )
 from socratic_bench.benchmarks.optimisation.task import ItemSpec
@@ -61,7 +62,7 @@ def play_item(
 ) -> OptimisationTurn:
     """Have the item prepared and, with a venue, evaluated. Raises what ends the run."""
     prepared = prepare_item(context, index, item.spec, place)
-    folder = ItemFolder(place.folder / item.spec.item_id)
+    folder = folder_of(place.folder, index)
     evaluation = _evaluated(context, item, prepared, folder, venue) if venue else None
     steps = _trajectory(prepared, folder)
     signs = _signs(evaluation, steps, folder)

@@ -16,7 +16,7 @@ from socratic_bench.benchmarks.optimisation.evaluating import Venue
 from socratic_bench.benchmarks.optimisation.isolation import Isolation, make_isolation
 from socratic_bench.benchmarks.optimisation.item import Item
 from socratic_bench.benchmarks.optimisation.plan import Plan, make_plan, read_plan, resolve
-from socratic_bench.benchmarks.optimisation.preparing import ItemFolder, item_text
+from socratic_bench.benchmarks.optimisation.preparing import folder_of, item_text
 from socratic_bench.benchmarks.optimisation.repository import Source, Workbench
 from socratic_bench.benchmarks.optimisation.settings import Settings
 from socratic_bench.benchmarks.optimisation.task import (
@@ -201,7 +201,8 @@ def _leak_problems(spec: ItemSpec, loaded: Loaded) -> Iterator[str]:
         files=bench.changed(pre, human),
     )
     declared = spec.target_files if spec.strict_targets else ()
-    for leak in leaks(item_text(spec, ItemFolder(place)), patch, declared):
+    text = item_text(spec, folder_of(loaded.folder / "RUN", 0))
+    for leak in leaks(text, patch, declared):
         yield f"{spec.item_id}: {leak}"
 
 

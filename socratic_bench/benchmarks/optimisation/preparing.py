@@ -123,6 +123,13 @@ class ItemFolder(Struct, frozen=True):
             return file.read(MAX_READ_BYTES) if is_file else b""
 
 
+def folder_of(run_folder: Path, index: int) -> ItemFolder:
+    """The folder of an item. Its name tells nothing, unlike the item's id, which has the human's
+    commit in it: agents see the path of their work tree.
+    """
+    return ItemFolder(run_folder / f"item-{index:03}")
+
+
 def item_text(spec: ItemSpec, folder: ItemFolder) -> str:
     """The text that the agent of this item gets."""
     visible = [workload for workload in spec.workloads if not workload.hidden]
@@ -147,7 +154,7 @@ def prepare_item(context: EpisodeContext, index: int, spec: ItemSpec, place: Wor
 
     Raises what ends the run, or loses the item; its folder then says how far it came.
     """
-    folder = ItemFolder(place.folder / spec.item_id)
+    folder = folder_of(place.folder, index)
     folder.path.mkdir(parents=True, exist_ok=True)
     clock = WorkClock(time.monotonic)
     work = _Work(

@@ -18,7 +18,7 @@ MIN_LINE_CHARACTERS = 20
 MIN_SUBJECT_CHARACTERS = 15
 MIN_SHA_CHARACTERS = 7
 _WORD = re.compile(r"\w+")
-_HEX = re.compile(r"\b[0-9a-f]{7,40}\b")
+_HEX = re.compile(r"(?<![0-9a-f])[0-9a-f]{7,40}(?![0-9a-f])")
 _DIFFSTAT = re.compile(r"\d+ (?:insertion|deletion)s?\([+-]\)|\|\s+\d+ [+-]+")
 
 
