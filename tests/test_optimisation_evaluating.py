@@ -1,6 +1,7 @@
 """The benchmark optimisation measures patches: of humans, of agents, and of cheats."""
 
 import pytest
+from msgspec.structs import replace
 
 from socratic_bench.benchmarks.optimisation.ablating import ablate, without_each_hunk
 from socratic_bench.benchmarks.optimisation.evaluating import Venue, evaluate, regrade
@@ -8,7 +9,7 @@ from socratic_bench.benchmarks.optimisation.evidence import in_commands, in_patc
 from socratic_bench.benchmarks.optimisation.isolation import make_isolation
 from socratic_bench.benchmarks.optimisation.plan import make_plan
 from socratic_bench.benchmarks.optimisation.repository import Source
-from socratic_bench.benchmarks.optimisation.task import BenchConfig, read_task
+from socratic_bench.benchmarks.optimisation.task import BenchConfig, Workload, read_task
 from socratic_bench.benchmarks.optimisation.validating import validate_item
 from tests.optimisation_fixtures import make_fixture, patch
 
@@ -145,6 +146,29 @@ def test_ablation_tells_the_hunk_that_matters(items, venue):
     assert first.matters is True
     assert second.matters is False
     assert first.speed.high < 0.5
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"test_cmd": "exit 3 # {junit}"}, "tests of base: exit code 3"),
+        ({"expected_tests": TESTS[:3]}, "tests of base: run, but not expected: "),
+        ({"expected_tests": (*TESTS, "tests.a::b")}, "tests of base: expected, but not run: "),
+        ({"setup_cmds": ("echo no compiler; exit 1",)}, "no compiler"),
+    ],
+)
+def test_an_item_whose_base_fails_is_broken(items, venue, tmp_path, changes, problem):
+    fresh = replace(venue, folder=tmp_path)
+    certificate = validate_item(replace(items["clean"], **changes), fresh)
+    assert certificate.status == "broken"
+    assert problem in certificate.problems[0]
+
+
+def test_a_workload_without_a_checksum_is_broken(items, venue):
+    load = Workload(id="silent", command="echo ready; read go; echo done # {seed}")
+    certificate = validate_item(replace(items["clean"], workloads=(load,)), venue)
+    assert certificate.status == "broken"
+    assert certificate.problems == ("the workload silent printed 'done', and not 'done CHECKSUM'",)
 
 
 def test_an_item_is_certified_and_its_exploits_are_caught(items, venue):

@@ -166,7 +166,6 @@ def many_items(rounds: int) -> Iterator[Row]:
 def equal_patches(rounds: int) -> Iterator[Row]:
     """20 evaluations of a patch that changes nothing, by the clock of this machine."""
     del rounds
-    sys.path.insert(0, str(ROOT))
     from socratic_bench.benchmarks.optimisation.evaluating import Venue, evaluate
     from socratic_bench.benchmarks.optimisation.isolation import make_isolation
     from socratic_bench.benchmarks.optimisation.plan import make_plan

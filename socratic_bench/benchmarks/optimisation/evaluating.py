@@ -56,7 +56,7 @@ class Evaluation(Struct, frozen=True, kw_only=True):
     fault: Annotated[str, doc("why base or human failed, which is no fault of the patch")] = ""
 
 
-class _ArmError(Exception):
+class _ArmError(TrialError):
     def __init__(self, arm: Arm, message: str) -> None:
         super().__init__(message)
         self.arm = arm
