@@ -86,6 +86,7 @@ class ArrayEngine:
     ended: dict[int, list[int]] = field(default_factory=dict)  # exit codes of attempts, by index
     failed: list[int] = field(default_factory=list)
     terminated_s: list[float] = field(default_factory=list)  # how long SIGTERM took
+    n_killed: int = 0
     _running: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -131,11 +132,15 @@ class ArrayEngine:
         while n_kills:
             time.sleep(every_s * chance.uniform(0.5, 1.5))
             with self._lock:
-                running = [*self._running.values()]
+                if not self._running:
+                    return
+                # Attempts are bounded: no task is killed more often than it may be.
+                running = [p for index, p in self._running.items() if len(self.ended[index]) < 3]
             if not running:
-                return
+                continue
             process = chance.choice(running)
             n_kills -= 1
+            self.n_killed += 1
             if chance.random() < 0.5:
                 process.kill()
                 continue

@@ -1,13 +1,19 @@
 """Shards of a sweep: which runs each one plays, its part of the limits, and all together."""
 
 import fcntl
+import json
+import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import botocore.session
 import pytest
+from werkzeug.serving import make_server
 
+from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.errors import UsageError
 from socratic_bench.studies.sweep.shards import ENGINES, Shard, ShardWord
 from tests.command import Outcome, account, begin, environment, run
@@ -16,9 +22,10 @@ from tests.resuming import Service
 MODELS = ("emulator.socratic-v1:0", "emulator.lecturer-v1:0")
 WORDS = (
     *("sweep", "--models", *MODELS, "--scenarios", "ai-ethics", "career-change"),
-    *("--repeats", "2", "--turns", "2", "--seed", "7", "--judge-model", "emulator.judge-v1:0"),
+    *("--turns", "2", "--seed", "7", "--judge-model", "emulator.judge-v1:0"),
     *("--no-prompt-cache", "--quiet"),
 )
+TWICE = ("--repeats", "2")
 N_CELLS = 8
 # What differs between processes that play the same, and between stores.
 APART = ("sweep_id", "runs", "timestamps", "pace", "output_artifacts", "s3_artifacts")
@@ -31,7 +38,7 @@ def service() -> Iterator[Service]:
 
 
 def sweep(service: Service, folder: Path, *words: str) -> Outcome:
-    return run(*WORDS, *words, "-o", str(folder), env=account(service.url, *MODELS))
+    return run(*WORDS, *TWICE, *words, "-o", str(folder), env=account(service.url, *MODELS))
 
 
 def figures(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -180,7 +187,7 @@ def test_shards_together_are_what_one_process_plays(service, tmp_path):
     service.reset()
     whole = sweep(service, tmp_path / "whole", "--fail-under", "overall_score=9").document
     env = account(service.url, *MODELS)
-    words = (*WORDS, "--fail-under", "overall_score=9", "-o", str(tmp_path / "parts"))
+    words = (*WORDS, *TWICE, "--fail-under", "overall_score=9", "-o", str(tmp_path / "parts"))
     processes = [begin(*words, "--shard", f"{i}/3", env=env) for i in range(3)]
     outputs = [process.communicate() for process in processes]
     again = [
@@ -246,3 +253,83 @@ def test_a_run_that_a_living_process_plays_is_left_to_it(service, tmp_path):
         assert (held.exit_code, held.document["n_completed"]) == (4, 3)
     again = sweep(service, tmp_path, "--shard", "0/2", "--retry-failed")
     assert (again.exit_code, again.document["n_completed"]) == (0, 4)
+
+
+# --- one bucket, and one quota --------------------------------------------------------------------
+
+
+@pytest.fixture
+def s3_url() -> Iterator[str]:
+    """S3 as moto plays it, one request at a time: by itself it checks a condition and then puts."""
+    from moto.server import DomainDispatcherApplication, create_backend_app
+
+    application, lock = DomainDispatcherApplication(create_backend_app), threading.Lock()
+
+    def one_at_a_time(*request: Any) -> Any:
+        with lock:
+            return [*application(*request)]
+
+    server = make_server("127.0.0.1", 0, one_at_a_time, threaded=True)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_processes_of_one_shard_share_a_bucket_and_play_every_run_once(service, s3_url):
+    """Two processes of the same shard race for each run."""
+    service.reset(latency_ms=200)
+    env = account(service.url, *MODELS, AWS_ENDPOINT_URL_S3=s3_url, RUNNER_S3_BUCKET="sweeps")
+    s3 = botocore.session.get_session().create_client(
+        "s3",
+        endpoint_url=s3_url,
+        region_name="us-east-1",
+        aws_access_key_id=env["AWS_ACCESS_KEY_ID"],
+        aws_secret_access_key=env["AWS_SECRET_ACCESS_KEY"],
+    )
+    s3.create_bucket(Bucket="sweeps")
+    words = (*WORDS, "--shard", "0/1")
+    processes = [begin(*words, env=env) for _ in range(2)]
+    outputs = [process.communicate() for process in processes]
+    last = run(*words, env=env)
+    keys = [entry["Key"] for page in _pages(s3) for entry in page.get("Contents", ())]
+    answered = Counter(
+        (key.split("/")[2], json.dumps(entry["key"]))
+        for key in keys
+        if key.startswith("journal/runs/") and not key.endswith("lease.json")
+        for entry in [json.loads(s3.get_object(Bucket="sweeps", Key=key)["Body"].read())["entry"]]
+        if entry["kind"] == "answered"
+    )
+    s3.close()
+
+    assert {process.returncode for process in processes} <= {0, 4}, outputs
+    assert (last.exit_code, last.document["n_completed"]) == (0, 4), last.stderr
+    assert len({key for key in keys if key.startswith("sweeps/") and "sweep.json" in key}) == 1
+    assert len([key for key in keys if key.startswith("curated/runs/")]) == 4
+    assert {*answered.values()} == {1}
+
+
+def _pages(s3: Any) -> Iterator[Any]:
+    yield from s3.get_paginator("list_objects_v2").paginate(Bucket="sweeps")
+
+
+@pytest.mark.torture
+def test_three_processes_share_a_quota_that_nobody_knows(tmp_path):
+    """At most 3 % of the requests are refused."""
+    with Emulator(Settings(latency_ms=300, requests_per_minute=1200)) as emulator:
+        env = account(emulator.url, MODELS[0])
+        words = (
+            *("sweep", "--models", MODELS[0], "--scenarios", "ai-ethics", "career-change"),
+            *("--repeats", "96", "--turns", "10", "--seed", "7", "--quiet", "-o", str(tmp_path)),
+            *("--judge-model", "emulator.judge-v1:0", "--max-connections", "192"),
+        )
+        processes = [begin(*words, "--shard", f"{i}/3", env=env) for i in range(3)]
+        outputs = [process.communicate() for process in processes]
+        requests = [r for r in emulator.requests if r.operation.startswith("Converse")]
+    refused = sum(request.status == 429 for request in requests)
+
+    assert [process.returncode for process in processes] == [0, 0, 0], outputs
+    assert len(requests) > 1200
+    assert refused / len(requests) <= 0.03
