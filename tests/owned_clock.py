@@ -32,6 +32,8 @@ from tests.command import account
 
 # Between two looks at the threads, each that waited for the interpreter has had it.
 LOOK_S = 0.002
+# Looks take the processor from those that are looked at: the more of them, the rarer they are.
+RAREST_LOOK_S = 0.016
 # Where a look comes late, what was sent may come late, too, and with it whom it wakes.
 LOOKS_OF_A_BUSY_MACHINE = 5
 
@@ -153,12 +155,13 @@ class OwnedClock:
             call()
 
     def _wait_for_rest(self) -> None:
-        before, n_alike, is_busy = None, 0, False
+        before, n_alike, is_busy, look_s = None, 0, False, LOOK_S
         while n_alike < (LOOKS_OF_A_BUSY_MACHINE if is_busy else 1) and not self._is_stopped:
             began_s = monotonic()
-            sleep(LOOK_S if before else 0)
-            is_busy |= monotonic() - began_s > 2 * LOOK_S
+            sleep(look_s if before else 0)
+            is_busy |= monotonic() - began_s > look_s + LOOK_S
             now = threads_at_rest(self._strangers)
+            look_s = LOOK_S if now else min(2 * look_s, RAREST_LOOK_S)
             n_alike = n_alike + 1 if now is not None and now == before else 0
             before = now or {}
 
