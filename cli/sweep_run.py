@@ -101,12 +101,10 @@ def read_request(flags: Flags, problems: Sequence[Words]) -> SweepRequest:
     if "processes" in flags:
         problems = [*problems, NO_PROCESSES]
     plan = read_plan(flags, problems)
-    keeps, problems = (
-        not flags.get("dry-run"),
-        [*problems, *pipeline_problems(flags), *trace_problems(flags)],
-    )
+    keeps = not flags.get("dry-run")
     request, misread = read_sweep(flags, sources({**plan.flags, **flags}), plan, keeps=keeps)
-    check(request, [*problems, *misread], is_available)
+    problems = [*problems, *misread, *pipeline_problems(flags), *trace_problems(flags)]
+    check(request, problems, is_available)
     return request
 
 

@@ -70,6 +70,7 @@ def test_imports_are_ordinary_runs_with_their_words(lines, tmp_path):
         assert_valid("curated", document)
         assert document["inputs"]["provider"] == document["student"]["mode"] == "imported"
         assert document["usage"]["tutor"]["calls"] == 0
+        assert document["cost"]["total"]["total_usd"] == document["cost"]["judge"]["total_usd"]
         assert document["usage"]["judge"]["calls"] > 0
     order = [stored[entry["run_id"]] for entry in outcome.document["runs"]]
     assert [entry["model"] for entry in order] == [*["imported/Anna-B"] * 2, *["imported/Bo"] * 2]
@@ -180,6 +181,9 @@ def test_an_import_needs_a_store_and_its_tutor_cannot_be_called(lines, tmp_path)
     refused = judge(lines)
     assert refused.exit_code == 2
     assert "--output-dir" in refused.stderr
+    judge(lines, "-o", tmp_path / "out")
+    misplaced = judge(tmp_path / "out", "-o", tmp_path / "other")
+    assert "--output-dir is for imported dialogues" in misplaced.stderr
     called = run("--offline", "--model", "imported/Bo", "--prompt", "Why?", "--quiet")
     assert called.document["error"]["code"] in ("usage", "unknown_model")
     assert called.exit_code in (2, 3)

@@ -11,6 +11,7 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
+from socratic_bench.tracing import exporting
 from socratic_bench.tracing.spans import EVALUATION, PROVIDERS, first_ids
 from tests.command import ROOT, environment, run
 
@@ -39,7 +40,7 @@ class Receiver:
 
 
 @contextmanager
-def receiving(status=200):
+def receiving(status=200, wait=lambda: None):
     received = Receiver()
 
     class Handler(BaseHTTPRequestHandler):
@@ -47,6 +48,7 @@ def receiving(status=200):
             body = self.rfile.read(int(self.headers["Content-Length"]))
             if self.headers.get("Content-Encoding") == "gzip":
                 body = gzip.decompress(body)
+            wait()
             received.take(self.path, dict(self.headers), body)
             self.send_response(status)
             self.end_headers()
@@ -197,6 +199,16 @@ def test_an_endpoint_that_fails_costs_the_run_nothing_and_is_said():
     assert outcome.exit_code == 0
     assert outcome.document["metrics"] == plain["metrics"]
     assert "could not be sent as traces" in outcome.stderr
+
+
+def test_an_endpoint_that_is_slow_does_not_hold_up_the_command(monkeypatch):
+    monkeypatch.setattr(exporting, "LAST_EXPORT_S", 0.05)
+    is_over = threading.Event()
+    with receiving(wait=is_over.wait) as (_, url):
+        outcome = play(url, "--otel")
+        is_over.set()
+    assert outcome.exit_code == 0
+    assert "not all sent within 0.05 s" in outcome.stderr
 
 
 def test_a_sweep_traces_every_run(tmp_path):

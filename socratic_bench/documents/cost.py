@@ -21,7 +21,7 @@ from socratic_bench.catalogue.prices import (
 from socratic_bench.documents.document import USD_PLACES, Amount, Count, Share, keys
 from socratic_bench.documents.usage import RoleUsage, sum_usage
 from socratic_bench.ports.parts import Parts
-from socratic_bench.settings import CoreConfig
+from socratic_bench.settings import IMPORTED, CoreConfig, provider_of
 from socratic_bench.types import JUDGE, Attempt, Completion, Role, Usage, doc
 
 
@@ -50,7 +50,11 @@ class Billing(Struct, frozen=True, kw_only=True):
     ) -> Billing:
         """The billing of a run; without `prices`, by the built-in ones."""
         return cls(
-            models=models,
+            # Nobody calls the tutor of an imported dialogue.
+            models={
+                role: None if model and provider_of(model) == IMPORTED else model
+                for role, model in models.items()
+            },
             table=prices or builtin_prices(),
             region=config.region,
             offline=config.offline,

@@ -98,6 +98,14 @@ def prepare_judgings(
         with mistakes:
             prepared.append(_prepared(source, config, flagged, region))
     mistakes.sentences += _several(prepared)
+    if prepared and not any(run.is_import for run in prepared):
+        mistakes.sentences += [
+            Problem.of(
+                f"{{{name}}} is for imported dialogues: verdicts on stored runs stay beside these."
+            )
+            for name in ("output_dir", "s3_bucket", "s3_prefix")
+            if name in flagged
+        ]
     if mistakes.sentences:
         raise UsageError(mistakes.sentences, hint="See socratic-runner judge --help.")
     return prepared
