@@ -140,13 +140,20 @@ def test_expired_credentials_halt_the_run_and_it_goes_on(two, tmp_path):
 
 
 def test_prepared_patches_are_measured_later(task, tmp_path):
-    prepared, _ = play(task, tmp_path, "--prepare-only")
-    outcome = run("optimisation", "evaluate", prepared["run_id"], "--output-dir", str(tmp_path))
+    """Prepared without a certificate, by the words of the original; then evaluated with it."""
+    words, store = list(task.words[2:]), ("--output-dir", str(tmp_path))
+    at = words.index("--certificate")
+    certificate, words = words[at : at + 2], words[1:at]
+    model_words = ("--offline", "--model", model("good"))
+    prepared = run(*("optimisation", "prepare", *words, "--max-workers", "1", *model_words, *store))
+    assert prepared.exit_code == 0, prepared.stderr
+    document = json.loads(prepared.stdout)
+    assert document["success_rate"] is None
+    assert document["metrics"]["patched"] == 1.0
 
-    assert prepared["success_rate"] is None
-    assert prepared["metrics"]["patched"] == 1.0
-    assert outcome.exit_code == 0, outcome.stderr
-    assert json.loads(outcome.stdout)["success_rate"] == 1.0
+    evaluated = run("optimisation", "evaluate", document["run_id"], *certificate, *store)
+    assert evaluated.exit_code == 0, evaluated.stderr
+    assert json.loads(evaluated.stdout)["success_rate"] == 1.0
 
 
 def test_a_dry_run_runs_nothing(task, tmp_path):

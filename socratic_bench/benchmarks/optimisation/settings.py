@@ -42,7 +42,13 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
     ] = None
     certificate: Annotated[
         str | None,
-        _setting("FILE", "result of the action validate for this plan", is_file=True),
+        Setting(  # what is prepared without it may be evaluated with it
+            "optimisation",
+            "FILE",
+            "result of the action validate for this plan",
+            is_file=True,
+            is_input=True,
+        ),
     ] = None
     agent: Annotated[
         str | None,
