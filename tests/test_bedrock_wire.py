@@ -532,3 +532,41 @@ def test_counters_that_are_no_counts_are_unknown(count):
 @pytest.mark.parametrize("latency", [-1, 10**400, float("inf"), float("nan"), "7", None])
 def test_latencies_that_are_no_times_are_unknown(latency):
     assert read_service_latency({"metrics": {"latencyMs": latency}}) is None
+
+
+class TestOfferedTools:
+    """Tools that the model may call, as agents have them."""
+
+    TOOLS = (
+        Tool(name="look", description="Look.", input_schema={"type": "object"}),
+        Tool(name="run", description="", input_schema={"type": "object"}),
+    )
+
+    def test_none_is_forced_and_signed_thoughts_go_back_word_for_word(self):
+        thoughts = (Reasoning("Hm.", signature="s"), Reasoning("", encrypted="eA=="))
+        said = Message("assistant", (*thoughts, Reasoning("unsigned"), ToolUse("1", "look", {})))
+        result = Message("user", (ToolResult("1", "seen"),))
+        request = Request(
+            messages=(Message.user("Go."), said, result),
+            config=GenerateConfig(max_tokens=100),
+            tools=self.TOOLS,
+        )
+        arguments = converse_arguments("m", request, capabilities_of("unknown.model"))
+
+        assert arguments["toolConfig"] == {
+            "tools": [
+                {
+                    "toolSpec": {
+                        "name": "look",
+                        "description": "Look.",
+                        "inputSchema": {"json": {"type": "object"}},
+                    }
+                },
+                {"toolSpec": {"name": "run", "inputSchema": {"json": {"type": "object"}}}},
+            ]
+        }
+        assert arguments["messages"][1]["content"] == [
+            {"reasoningContent": {"reasoningText": {"text": "Hm.", "signature": "s"}}},
+            {"reasoningContent": {"redactedContent": b"x"}},
+            {"toolUse": {"toolUseId": "1", "name": "look", "input": {}}},
+        ]

@@ -201,11 +201,8 @@ def _as_text(block: Block) -> Block:
 
 
 def _tool_spec(tool: Tool) -> Wire:
-    return {
-        "name": tool.name,
-        "description": tool.description,
-        "inputSchema": {"json": tool.input_schema},
-    }
+    described = {"description": tool.description} if tool.description else {}
+    return {"name": tool.name, **described, "inputSchema": {"json": tool.input_schema}}
 
 
 def _message(message: Message, *, has_tools: bool) -> Wire:
