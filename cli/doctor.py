@@ -215,14 +215,16 @@ def _with_any_opening(
     """
     try:
         return read_models(config)
-    except UsageError:
+    except UsageError as error:
         if config.prompt is not None:
             raise
+        first = error
     try:
         return read_models(replace(config, prompt=OPENING))
     except UsageError as error:
         mistakes = [mistake for mistake in error.sentences if not names_any(mistake, {"prompt"})]
-        raise UsageError(mistakes) from error
+        # A benchmark may take no opening words at all.
+        raise UsageError(mistakes or first.sentences) from error
 
 
 def _say_check(check: CheckEntry) -> None:

@@ -612,3 +612,10 @@ def test_a_signal_ends_it_with_what_was_found_by_then():
     (model,) = document["models"]
     assert (model["status"], model["n_requests"]) == ("unknown", 1)
     assert model["cost_usd"] > 0  # what the request may be billed
+
+
+def test_a_benchmark_without_opening_words_names_its_mistakes(tmp_path):
+    words = ("--benchmark", "optimisation", "--task-file", tmp_path / "none.yaml")
+    outcome = run("doctor", "--offline", "--model", "emulator.agent-good-v1:0", *map(str, words))
+    assert outcome.exit_code == 2
+    assert f"{tmp_path}/none.yaml cannot be read" in outcome.stderr
