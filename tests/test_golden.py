@@ -7,6 +7,7 @@ from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from msgspec.structs import replace
 
 from socratic_bench.benchmarks.golden.checks import Check, apply
 from socratic_bench.benchmarks.golden.optimising import Optimiser
@@ -16,6 +17,9 @@ from socratic_bench.emulator import Emulator, parse_fault
 from socratic_bench.emulator import Settings as EmulatorSettings
 from socratic_bench.errors import ModelError, UsageError
 from socratic_bench.models.bedrock.request import estimated_tokens
+from socratic_bench.studies.calibrate.session import LabellingRequest, prepare_labelling
+from socratic_bench.studies.report.leaderboard import latency
+from socratic_bench.studies.report import study as report_study
 from socratic_bench.studies.sweep.profiles import read_profiles
 from tests.command import ROOT, account, begin, run
 from tests.fakes import wait_until
@@ -282,7 +286,7 @@ def test_profiles_of_360_eval_are_a_sweep_by_model_region_tier_and_price(tmp_pat
     models = data_set(tmp_path / "models_profiles.jsonl", *tiers, east)
     judges, items = str(EXAMPLES / "judge_profiles.jsonl"), str(EXAMPLES / "sample.csv")
     words = (models, "--judge-profiles", judges, "--dataset", items, "--benchmark", "golden")
-    with Emulator(EmulatorSettings(latency_ms=60)) as emulator:
+    with Emulator() as emulator:
         env = account(emulator.url, NOVA, LITE)
         outcome = run(
             "sweep", *words, "--seed", "1", "--output-dir", str(tmp_path / "out"), env=env
@@ -297,10 +301,17 @@ def test_profiles_of_360_eval_are_a_sweep_by_model_region_tier_and_price(tmp_pat
         (NOVA, "us-west-2", "default"),
         (NOVA, "us-west-2", "flex"),
     ]
-    page = tmp_path / "report.md"
-    assert run("report", str(tmp_path / "out"), "--markdown", str(page)).exit_code == 0
-    for region, tier in (("us-east-1", "default"), ("us-west-2", "flex")):
-        assert f"| {region} | {tier} |" in page.read_text().partition("Latency")[2]
+    rows = report_study.read_rows([str(tmp_path / "out")], str)
+    quick = [
+        replace(run, turns=tuple(replace(turn, overhead_ms=0.0) for turn in run.turns))
+        for run in rows.runs
+    ]
+    table = latency(report_study.Study(replace(rows, runs=quick))).figures[0]
+    assert sorted(row[1:3] for row in table.rows) == [
+        ["us-east-1", "default"],
+        ["us-west-2", "default"],
+        ["us-west-2", "flex"],
+    ]
     prices = read_profiles(models, judges).prices()
     assert prices.of(NOVA, "us-west-2").tiers["flex"].output == 3.2
     assert prices.of("us.amazon.nova-premier-v1:0").tiers["default"].input == 2.5
@@ -743,6 +754,29 @@ def test_a_judge_is_calibrated_by_labels_of_items_with_their_golden_answers(tmp_
     assert agreement["completeness"]["mean_absolute_error"]["value"] == 0
     again = played("--calibration", str(tmp_path / "judge"), "--num-items", "2")
     assert again["judge"]["calibration"]["status"] == "calibrated"
+
+
+def test_labels_have_the_dimensions_of_each_item(tmp_path):
+    folder, labels = str(tmp_path / "runs"), tmp_path / "labels.jsonl"
+    path = data_set(tmp_path / "items.jsonl", row("a", dimensions="warmth:0-10"), row("b"))
+    document = played("--dataset", path, "--output-dir", folder, kind="half-right")
+    request = LabellingRequest(runs=(folder,), file=str(labels), labeller="me", n_turns=2)
+    session = prepare_labelling(request, str).session
+    asked = {0: [], 1: []}
+    while session.place:
+        turn, number = session.place
+        asked[turn].append(session.questions[number].name)
+        session.answer("" if asked[turn][-1] == "why" else "n" if number >= 7 else "4")
+    words = ("--labels", str(labels), "--runs", folder, "--judge-model", JUDGE)
+    outcome = run("calibrate", "--offline", *words)
+
+    assert sorted("warmth" in names for names in asked.values()) == [False, True]
+    assert outcome.exit_code == 0, outcome.stderr
+    read = [json.loads(line)["scores"] for line in labels.read_text().splitlines()]
+    assert sorted(len(scores) for scores in read) == [6, 7]
+    scored = document["turns"][0]["scores"]["warmth"]
+    warmth = outcome.document["dimensions"]["warmth"]
+    assert warmth["mean_absolute_error"]["value"] == abs(scored - 4)
 
 
 def test_the_shipped_items_are_what_the_page_says():

@@ -1,7 +1,7 @@
 """The interface of a benchmark: it prepares an episode, plays it, and sums up its turns."""
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 from typing import Any, Literal, Protocol
@@ -293,6 +293,11 @@ class Benchmark(Protocol):
     def find_rubric(self, name: str) -> Rubric:
         """The rubric of this name, or in this file. Raises `UsageError` if there is none."""
         raise UsageError([f"The benchmark {self.name} has no rubric {name!r}."])
+
+    def extend_rubric(self, rubric: Rubric, turns: Iterable[Mapping[str, Any]]) -> Rubric:
+        """The rubric with what these turns have of their own, by the benchmark's keys of a turn."""
+        del turns
+        return rubric
 
     def recorded(self, document: Mapping[str, Any]) -> Recorded:
         """The episode in a run's document, to be judged again. Raises `UsageError` if it cannot."""

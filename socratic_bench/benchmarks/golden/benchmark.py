@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec import to_builtins
 from msgspec.structs import replace
@@ -34,6 +34,7 @@ from socratic_bench.benchmarks.golden.metrics import (
 from socratic_bench.benchmarks.golden.optimising import ROLE, Optimiser
 from socratic_bench.benchmarks.golden.rows import DIMENSIONS, Row, read_images, read_rows
 from socratic_bench.benchmarks.golden.settings import Settings
+from socratic_bench.concurrency import convert
 from socratic_bench.errors import Problem, UsageError, Words, with_sentence
 from socratic_bench.ports.benchmark import (
     Benchmark,
@@ -46,7 +47,7 @@ from socratic_bench.ports.benchmark import (
 )
 from socratic_bench.ports.parts import Caveat, MetricGroup, TaskView, Views
 from socratic_bench.settings import CoreConfig, part_of, read_system_prompt
-from socratic_bench.turns import REFERENCE, Rubric, Turn, recorded_reply
+from socratic_bench.turns import REFERENCE, Dimension, Rubric, Turn, recorded_reply
 from socratic_bench.types import CallKey, Image, Role, plural
 
 Result = TypeVar("Result")
@@ -155,6 +156,12 @@ class GoldenBenchmark(Benchmark):
 
     def find_rubric(self, name: str) -> Rubric:
         return base_rubric(name)
+
+    def extend_rubric(self, rubric: Rubric, turns: Iterable[Mapping[str, Any]]) -> Rubric:
+        known = {dimension.name for dimension in rubric.dimensions}
+        own = (one for turn in turns for one in convert(turn["dimensions"], list[Dimension]))
+        added = {dimension.name: dimension for dimension in own if dimension.name not in known}
+        return replace(rubric, dimensions=(*rubric.dimensions, *added.values()))
 
     def summarise(self, config: CoreConfig, turns: Sequence[Turn]) -> Metrics:
         variant, *_ = VARIANTS[part_of(config, Settings).prompt_optimization]

@@ -23,7 +23,7 @@ from socratic_bench.ports.benchmark import Sample
 from socratic_bench.ports.parts import Actor, Part, Parts
 from socratic_bench.settings import MOST_TURNS, CoreConfig, part_of
 from socratic_bench.statistics.intervals import clustered, wilson_interval
-from socratic_bench.turns import Turn, Unscored
+from socratic_bench.turns import Dimension, Turn, Unscored
 from socratic_bench.types import doc
 
 SHOWN_ROWS, SHOWN_CHARACTERS = 3, 200
@@ -90,6 +90,9 @@ class TurnPart(Part, frozen=True, kw_only=True):
         list[str], doc("dimensions under the threshold, criteria, and kinds of checks")
     ]
     checks: Annotated[list[CheckResult], doc("its checks, in their order")]
+    dimensions: Annotated[
+        list[Dimension], doc("dimensions of its own, beside those of every item")
+    ] = field(default_factory=list)
     checks_met: Annotated[Share | None, doc("share of checks that are met; null without checks")]
     criteria_met: Annotated[
         float | None, doc("share of the weight of criteria that is met; null without any")
@@ -112,6 +115,7 @@ class TurnPart(Part, frozen=True, kw_only=True):
             result=turn.result,
             failed_by=turn.faults,
             checks=[*turn.checks],
+            dimensions=[*row.dimensions],
             checks_met=None if share is None else round(share, FIGURE_PLACES),
             criteria_met=_rounded(turn.criteria_met),
         )

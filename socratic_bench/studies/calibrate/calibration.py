@@ -186,10 +186,12 @@ def prepare_calibration(
     quantities: Mapping[str, Quantity] = {}
     stored = read_runs(request.runs, region, mistakes)
     with mistakes:
-        rubric = _rubric(config, request, stored)
+        base = _rubric(config, request, stored)
+        rubric = _extended(base, stored)
     with mistakes:
         labels, n_repeated = read_annotations(request.mrbench)
         labels += read_labels(request.labels, rubric) if request.labels else []
+    rubric = rubric and _labelled(rubric, base, labels)
     labels = [*_with_runs(labels, stored.runs)]
     turns = labelled_turns(labels)
     if textless := [turn.first for turn in turns if turn.first.reply is None]:
@@ -225,6 +227,18 @@ def _rubric(config: RunConfig, request: CalibrationRequest, stored: StoredRuns) 
     if benchmark.name != config.benchmark:
         usual = next((judge.rubric for run in stored.runs if (judge := judge_of(run))), usual)
     return benchmark.find_rubric(request.rubric or (RUBRIC if request.mrbench else usual))
+
+
+def _extended(rubric: Rubric, stored: StoredRuns) -> Rubric:
+    """The rubric with the dimensions that turns of the runs have of their own."""
+    own_keys = (turn.own for run in stored.runs for turn in run.turns)
+    return stored.benchmark.extend_rubric(rubric, own_keys) if stored.benchmark else rubric
+
+
+def _labelled(rubric: Rubric, base: Rubric, labels: Sequence[Label]) -> Rubric:
+    """The rubric without dimensions of turns' own that nobody has labelled."""
+    names = {*base.names, *(name for label in labels for name in label.scores)}
+    return replace(rubric, dimensions=tuple(d for d in rubric.dimensions if d.name in names))
 
 
 def _with_runs(labels: Sequence[Label], runs: Sequence[RunRow]) -> Iterator[Label]:

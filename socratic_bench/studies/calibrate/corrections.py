@@ -107,6 +107,7 @@ def read_corrections(
             [f"The rubric {rubric.id} is not the one by which these runs were judged."],
             hint="Judge them again, or correct them with the version that judged them.",
         )
+    rubric = benchmark.extend_rubric(rubric, (turn.own for run in runs for turn in run.turns))
     labels = read_labels(request.labels, rubric)
     turns = _labels_of_runs(labelled_turns(labels), runs)
     answers = {name for label in labels for name in label.events}

@@ -3,7 +3,7 @@ judge or model.
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -106,20 +106,28 @@ class LabelFile:
 
 
 class Session:
-    """Goes through turns and questions. `place` is the current question; `None` at the end."""
+    """Goes through turns and questions. `place` is the current question; `None` at the end. A turn
+    is not asked for the scores that it `lacks`.
+    """
 
-    def __init__(self, turns: Sequence[Label], rubric: Rubric, file: LabelFile) -> None:
+    def __init__(
+        self,
+        turns: Sequence[Label],
+        rubric: Rubric,
+        file: LabelFile,
+        lacks: Sequence[Collection[str]] = (),
+    ) -> None:
         self._asked = turns
+        self._lacks = lacks or [()] * len(turns)
         self._file = file
         self.questions = questions_of(rubric)
-        self._needed = [question for question in self.questions if question.field != "reasons"]
         self._skipped: set[int] = set()
         self.place: tuple[int, int] | None = self._next(0)
 
     @property
     def n_done(self) -> int:
         """Number of turns with all questions answered."""
-        return sum(self._first_open(self._file.of(turn)) is None for turn in self._asked)
+        return sum(self._first_open(turn) is None for turn in range(len(self._asked)))
 
     def answer(self, word: str) -> str:
         """Record the answer to the current question. Returns what is wrong with it, if anything."""
@@ -132,19 +140,18 @@ class Session:
         if value != "":
             given = {**getattr(label, question.field), question.name: value}
             self._file.keep(replace(label, **{question.field: given}))
-        self.place = (
-            (turn, number + 1) if number + 1 < len(self.questions) else self._next(turn + 1)
-        )
+        later = [n for n in self._numbers(turn) if n > number]
+        self.place = (turn, later[0]) if later else self._next(turn + 1)
         return ""
 
     def back(self) -> None:
         """Go to the previous question, of the previous turn if this is the first."""
         assert self.place  # noqa: S101 -- as above
         turn, number = self.place
-        if number:
-            self.place = turn, number - 1
+        if earlier := [n for n in self._numbers(turn) if n < number]:
+            self.place = turn, earlier[-1]
         elif turn:
-            self.place = turn - 1, len(self._needed) - 1
+            self.place = turn - 1, self._numbers(turn - 1)[-2]  # the last is for a reason
 
     def skip(self) -> None:
         """Leave this turn for later; answers already given stay."""
@@ -155,14 +162,20 @@ class Session:
     def _next(self, start: int) -> tuple[int, int] | None:
         """The first open question from this turn on, then of earlier turns."""
         for turn in (*range(start, len(self._asked)), *range(min(start, len(self._asked)))):
-            number = self._first_open(self._file.of(self._asked[turn]))
+            number = self._first_open(turn)
             if number is not None and turn not in self._skipped:
                 return turn, number
         return None
 
-    def _first_open(self, label: Label) -> int | None:
+    def _numbers(self, turn: int) -> Sequence[int]:
+        """The questions about a turn."""
+        return [n for n, q in enumerate(self.questions) if q.name not in self._lacks[turn]]
+
+    def _first_open(self, turn: int) -> int | None:
+        label = self._file.of(self._asked[turn])
         given = {**label.scores, **label.events}
-        return next((n for n, asked in enumerate(self._needed) if asked.name not in given), None)
+        open_numbers = (n for n in self._numbers(turn) if self.questions[n].name not in given)
+        return next((n for n in open_numbers if self.questions[n].field != "reasons"), None)
 
 
 class Labelling(Struct, frozen=True, kw_only=True):
@@ -217,7 +230,9 @@ def prepare_labelling(request: LabellingRequest, region: Region) -> Labelling:
     if mistakes.sentences or not stored.benchmark:
         raise mistakes.error()
     runs = sorted(stored.runs, key=lambda run: run.run_id)
-    rubric = _rubric(runs, request.rubric, stored.benchmark)
+    base = _rubric(runs, request.rubric, stored.benchmark)
+    every_turn = (turn.own for run in runs for turn in run.turns)
+    rubric = stored.benchmark.extend_rubric(base, every_turn)
     scenarios = scenario_names(runs)
     sampled_turns = sample_turns(
         runs, request.n_turns, seed=request.seed, whole_dialogues=request.whole_dialogues
@@ -230,9 +245,11 @@ def prepare_labelling(request: LabellingRequest, region: Region) -> Labelling:
         for sampled in sampled_turns
     ]
     file = LabelFile(Path(request.file), request.labeller, turns)
+    extend = partial(stored.benchmark.extend_rubric, base)
+    lacks = [{*rubric.names} - {*extend([sampled.turn.own]).names} for sampled in sampled_turns]
     return Labelling(
         request=request,
-        session=Session(turns, rubric, file),
+        session=Session(turns, rubric, file, lacks),
         turns=turns,
         rubric=rubric,
         n_runs=len(runs),
