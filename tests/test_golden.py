@@ -18,8 +18,8 @@ from socratic_bench.emulator import Settings as EmulatorSettings
 from socratic_bench.errors import ModelError, UsageError
 from socratic_bench.models.bedrock.request import estimated_tokens
 from socratic_bench.studies.calibrate.session import LabellingRequest, prepare_labelling
-from socratic_bench.studies.report.leaderboard import latency
 from socratic_bench.studies.report import study as report_study
+from socratic_bench.studies.report.leaderboard import latency
 from socratic_bench.studies.sweep.profiles import read_profiles
 from tests.command import ROOT, account, begin, run
 from tests.fakes import wait_until
