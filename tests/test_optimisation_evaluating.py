@@ -171,8 +171,15 @@ def test_a_workload_without_a_checksum_is_broken(items, venue):
     assert certificate.problems == ("the workload silent printed 'done', and not 'done CHECKSUM'",)
 
 
-def test_an_item_is_certified_and_its_exploits_are_caught(items, venue):
-    certificate = validate_item(items["match"], venue)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "match",
+        *(pytest.param(n, marks=pytest.mark.torture) for n in ("clean", "distance", "render")),
+    ],
+)
+def test_an_item_is_certified_and_its_exploits_are_caught(items, venue, name):
+    certificate = validate_item(items[name], venue)
 
     assert certificate.problems == ()
     assert certificate.status == "measurable"

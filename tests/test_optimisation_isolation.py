@@ -372,3 +372,18 @@ def test_agents_of_a_bench_config(tmp_path):
     path.write_text("agents: {default: other, x: {}}\n")
     with pytest.raises(UsageError, match=r"agents.x needs either"):
         read_bench_config(str(path))
+
+
+def test_a_container_without_input_is_refused_and_a_late_one_is_stopped(repo, tmp_path):
+    no_input = """/bin/sh -c 'exec </dev/null; eval "$0"' {command} {workdir}"""
+    deaf = BenchConfig(container=Container(command=no_input))
+    with pytest.raises(UsageError, match="docker run does without -i"):
+        make_isolation(deaf, "auto", hidden=(), environment={})
+    container = Container(
+        command="/bin/sh -c {command} {name} {workdir}",
+        stop=f"/bin/sh -c 'echo $0 > {tmp_path}/stopped' {{name}}",
+    )
+    isolation = make_isolation(BenchConfig(container=container), "auto", hidden=(), environment={})
+    with isolation.start("sleep 4646", repo.parent) as process:
+        isolation.end(process, repo.parent, grace_s=0)
+    assert (tmp_path / "stopped").read_text().strip() == process.args[3]

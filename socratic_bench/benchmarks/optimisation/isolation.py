@@ -13,10 +13,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Literal, cast
+from uuid import uuid4
 
 from msgspec import Struct
 
@@ -33,6 +33,7 @@ _LAUNCHER = Path(__file__).with_name("launcher.py")
 _HIDDEN = ("/home", "/root", "/tmp", "/var/tmp", "/dev/shm", "/run", "/mnt", "/media")  # noqa: S108
 _UNSHARE = ("unshare", "-Urnm", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc", "--")
 _END_WITH_HARNESS = ("setpriv", "--pdeathsig", "KILL", "--")
+_CONTAINER_NAME = re.compile(r"optimisation-[0-9a-f]{12}")
 _MARKER = "OPTIMISATION_WORKSPACE"
 _DEFAULT_ENVIRONMENT = {
     "PATH": f"{sys.base_prefix}/bin:/usr/local/bin:/usr/bin:/bin",
@@ -87,7 +88,8 @@ class Isolation(Struct, frozen=True, kw_only=True):
                     for name, value in self.environment.items()
                 )
                 inner = f"{' '.join(exports)} cd {shlex.quote(place)} && {command}"
-                return self._fill(self.template, inner, workspace, writable=writable)
+                name = f"optimisation-{uuid4().hex[:12]}"
+                return self._fill(self.template, inner, workspace, name=name, writable=writable)
             case "bwrap":
                 words = self._bwrap(workspace, writable=writable)
                 return [*words, "--chdir", place, "/bin/sh", "-c", command]
@@ -205,7 +207,8 @@ class Isolation(Struct, frozen=True, kw_only=True):
             while process.poll() is None and time.monotonic() < deadline:
                 while_waiting(_POLL_S)
         if self.level == "container" and self.stop_template and process.poll() is None:
-            words = self._fill(self.stop_template, "", workspace, writable=True)
+            name = _CONTAINER_NAME.search(" ".join(map(str, process.args)))  # type: ignore[arg-type]
+            words = self._fill(self.stop_template, "", workspace, name=name[0] if name else "")
             subprocess.run(words, check=False, capture_output=True, timeout=60)  # noqa: S603
         # Processes that were started meanwhile, too.
         for member in [*members, *self._members(process, workspace)]:
@@ -224,16 +227,20 @@ class Isolation(Struct, frozen=True, kw_only=True):
         with suppress(psutil.NoSuchProcess):
             children = psutil.Process(process.pid).children(recursive=True)
             members = [child.pid for child in children]
-        if self.level != "none":
-            return members
-        return [process.pid, *members, *_marked(str(workspace))]
+        if self.level == "container":
+            return [process.pid]  # an engine's client passes signals on
+        return (
+            [process.pid, *members, *_marked(str(workspace))] if self.level == "none" else members
+        )
 
-    def _fill(self, template: str, command: str, workspace: Path, *, writable: bool) -> list[str]:
+    def _fill(
+        self, template: str, command: str, workspace: Path, *, name: str, writable: bool = True
+    ) -> list[str]:
         """The words of a template; the command is one word, whatever it holds."""
         values = {
             "workdir": str(workspace),
             "mode": "rw" if writable else "ro",
-            "name": f"optimisation-{sha256(str(workspace).encode()).hexdigest()[:16]}",
+            "name": name,
             "cpus": str(self.cpus or 1),
             "memory": f"{self.memory_mb or 4096}m",
             "command": command,
@@ -337,13 +344,17 @@ def _try(isolation: Isolation) -> str | None:
     with TemporaryDirectory(prefix="optimisation-") as folder:
         (Path(folder) / "repo").mkdir()
         try:
-            result = isolation.run("echo works", Path(folder), timeout_s=120.0)
+            command = "read line && echo $line"
+            with isolation.start(command, Path(folder), stdin=subprocess.PIPE) as process:
+                out, errors = process.communicate(b"works\n", timeout=120.0)
         except OSError as error:
             return f"{error.filename or ''} {error.strerror}".strip()
-    if result.stdout.strip() == "works":
+        except subprocess.TimeoutExpired:
+            return "it does not answer"
+    if out.strip() == b"works":
         return None
-    said = (result.stderr.strip() or result.stdout.strip()).splitlines()
-    return said[-1] if said else f"exit code {result.exit_code}"
+    said = (errors.strip() or out.strip()).decode(errors="replace").splitlines()
+    return said[-1] if said else "it gives a command no input, as docker run does without -i"
 
 
 def _marked(workspace: str) -> set[int]:
