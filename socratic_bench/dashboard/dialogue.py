@@ -65,7 +65,7 @@ def _turn(
     score = verdict.get(SCORE)
     return ShownTurn(
         turn=file.get("turn", 0),
-        speakers=("Student", "Tutor") if "student_prompt" in file else ("Prompt", "Reply"),
+        speakers=("Student", "Tutor") if "scenario" in file else ("Prompt", "Reply"),
         prompt=str(file.get("student_prompt") or file.get("prompt") or ""),
         reply=str(file.get("ai_response") or ""),
         pressure=file.get("pressure"),

@@ -89,13 +89,14 @@ class Side(Struct, frozen=True, kw_only=True):
     model: str
 
 
-class UnjudgedTurn(Struct, frozen=True, kw_only=True):
-    """A turn of a complete run that no judge could score."""
+class Lacking(Struct, frozen=True, kw_only=True):
+    """Something without a result; `turn` is `None` for a whole run."""
 
     run_id: str
     played: str
-    turn: int
     reason: str
+    to_do: str
+    turn: int | None = None
 
 
 class LabelFigures(Struct, frozen=True, kw_only=True):
@@ -176,8 +177,7 @@ def side_by_side(first: Side, second: Side, region: str) -> SideBySide:
         rows=[(metrics[name].title, *_means(runs, name)) for name in compared],
         pairs=[
             _pair(
-                _point(run, benchmark, first.sweep_id),
-                _point(partner, benchmark, second.sweep_id),
+                _point(run, benchmark, first.sweep_id), _point(partner, benchmark, second.sweep_id)
             )
             for run, partner in runs
         ],
@@ -216,18 +216,19 @@ def known_scores(scores: Mapping[str, float | None]) -> dict[str, float]:
     return {name: score for name, score in scores.items() if score is not None}
 
 
-def unjudged_turns(place: str, region: str) -> list[UnjudgedTurn]:
+def unjudged_turns(place: str, region: str) -> list[Lacking]:
     """The turns of complete runs that have no verdict, with the reason; none if no run is."""
     try:
         rows = read_rows([place], lambda: region)
     except UsageError:  # there is no complete run yet
         return []
     return [
-        UnjudgedTurn(
+        Lacking(
             run_id=run.run_id,
             played=f"{run.model}, {run.sample_name}",
             turn=turn.turn,
-            reason=turn.unjudged_reason,
+            reason=f"No verdict: {turn.unjudged_reason}",
+            to_do="Score the run again: socratic-runner judge.",
         )
         for run, turn in rows.turns()
         if turn.unjudged_reason

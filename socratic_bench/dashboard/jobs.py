@@ -7,6 +7,7 @@ dashboard, and its log and document lie beside the plan on its host.
 
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -153,6 +154,10 @@ class Jobs:
         repeats = ["--retry-failed"] if job.retries_failed else []
         plan = str(self.plan_path(job))
         return [*self._program, "sweep", plan, *store_flags(self._place), "--resume", *repeats]
+
+    def command_text(self, job: Job) -> str:
+        """The command line, to copy."""
+        return shlex.join(self.command(job))
 
     def plan_path(self, job: Job) -> Path:
         return self._file(job, "toml")

@@ -4,27 +4,15 @@ import asyncio
 from collections.abc import Sequence
 
 import orjson
-from msgspec import Struct, to_builtins
+from msgspec import to_builtins
 from nicegui import ui
 
-from socratic_bench.dashboard.figures import UnjudgedTurn, in_process, unjudged_turns
+from socratic_bench.dashboard.figures import Lacking, in_process, unjudged_turns
 from socratic_bench.dashboard.page import Action, View, render
 from socratic_bench.dashboard.page_queue import perform_on_job
 from socratic_bench.dashboard.page_watch import sweep_title
 from socratic_bench.dashboard.workspace import Workspace
 from socratic_bench.studies.sweep.status import CellStatus
-
-JUDGE_AGAIN = "Score the run again: socratic-runner judge."
-
-
-class Lacking(Struct, frozen=True, kw_only=True):
-    """Something without a result; `turn` is `None` for a whole run."""
-
-    run_id: str
-    played: str
-    turn: int | None
-    reason: str
-    to_do: str
 
 
 def register(workspace: Workspace) -> None:
@@ -35,7 +23,7 @@ def register(workspace: Workspace) -> None:
         title = await asyncio.to_thread(sweep_title, workspace, sweep_id)
         content = render("failed.html", id=sweep_id)
         view = View(f"{title}: failed and unprocessed", content, store=workspace.place)
-        unjudged: list[UnjudgedTurn] = []
+        unjudged: list[Lacking] = []
 
         async def show() -> None:
             status = await workspace.status(sweep_id)
@@ -71,7 +59,7 @@ def register(workspace: Workspace) -> None:
 
 
 def _rows(
-    cells: Sequence[CellStatus], unjudged: Sequence[UnjudgedTurn], *, is_idle: bool
+    cells: Sequence[CellStatus], unjudged: Sequence[Lacking], *, is_idle: bool
 ) -> list[Lacking]:
     """Failed runs, runs that nobody plays on, and turns without a verdict."""
     rows = []
@@ -85,17 +73,5 @@ def _rows(
             reason, to_do = f"It was interrupted after {cell.turn} turns.", "Go on with the sweep."
         else:
             continue
-        rows.append(
-            Lacking(run_id=cell.run_id, played=played, turn=None, reason=reason, to_do=to_do)
-        )
-    of_turns = (
-        Lacking(
-            run_id=turn.run_id,
-            played=turn.played,
-            turn=turn.turn,
-            reason=f"No verdict: {turn.reason}",
-            to_do=JUDGE_AGAIN,
-        )
-        for turn in unjudged
-    )
-    return [*rows, *of_turns]
+        rows.append(Lacking(run_id=cell.run_id, played=played, reason=reason, to_do=to_do))
+    return [*rows, *unjudged]

@@ -280,11 +280,19 @@ def _read_plan(path: Path) -> dict[str, Any]:
         profiles = read_profiles(str(path), None)
         if profiles.mistakes:
             raise UsageError(profiles.mistakes)
-        models = [
-            {name: value for name, value in to_builtins(model).items() if value is not None}
+        if profiles.ways:
+            command = f"socratic-runner sweep {path.name}"
+            raise UsageError([f"{path.name} has a model in several regions or tiers: {command}"])
+        plan: dict[str, Any] = {key.replace("-", "_"): v for key, v in profiles.flags.items()}
+        prices = profiles.endpoint_prices
+        plan[MODELS] = [
+            {
+                **{name: value for name, value in to_builtins(model).items() if value is not None},
+                "prices": prices.get(f"{model.region}/{model.id}") or prices.get(model.id),
+            }
             for model in profiles.models
         ]
-        return {MODELS: models}
+        return plan
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -1,9 +1,7 @@
 """Queue: plans in order, started one after the other while a dashboard is open."""
 
 import asyncio
-import shlex
 
-from msgspec import Struct
 from nicegui import ui
 
 from socratic_bench.dashboard.jobs import Job
@@ -11,16 +9,6 @@ from socratic_bench.dashboard.page import Action, View, render
 from socratic_bench.dashboard.workspace import Workspace
 
 EXIT_STOPPED = (130, 143)
-
-
-class JobRow(Struct, frozen=True, kw_only=True):
-    """A job as a table shows it."""
-
-    job: Job
-    state: str
-    command: str
-    error: str | None
-    can_go_on: bool
 
 
 def register(workspace: Workspace) -> None:
@@ -31,9 +19,9 @@ def register(workspace: Workspace) -> None:
         view = View("Queue", render("queue.html"), store=workspace.place, current="/queue")
 
         async def show() -> None:
-            rows = await asyncio.to_thread(_rows, workspace)
-            leads = workspace.jobs.leads_queue
-            view.update({"queue": render("queue_rows.html", rows=rows, leads=leads)})
+            all_jobs = await asyncio.to_thread(workspace.jobs.all)
+            rows = render("queue_rows.html", all_jobs=all_jobs, jobs=workspace.jobs, text=job_state)
+            view.update({"queue": rows})
 
         async def perform(action: Action) -> None:
             await perform_on_job(workspace, action)
@@ -53,9 +41,8 @@ def register(workspace: Workspace) -> None:
             elif job.sweep_id:
                 view.go(f"/sweeps/{job.sweep_id}")
             else:
-                row = await asyncio.to_thread(_row, workspace, job)
                 log = await asyncio.to_thread(workspace.jobs.log, job)
-                state = render("job_state.html", row=row)
+                state = render("job_state.html", job=job, jobs=workspace.jobs, text=job_state)
                 view.update({"job": state, "log": render("text.html", text=log)})
 
         view.poll(workspace.poll_s, show)
@@ -90,17 +77,3 @@ def job_state(job: Job) -> str:
     if job.exit_code in (None, 0):
         return "ended" if job.exit_code is None else "complete"
     return f"ended with exit code {job.exit_code}"
-
-
-def _rows(workspace: Workspace) -> list[JobRow]:
-    return [_row(workspace, job) for job in workspace.jobs.all()]
-
-
-def _row(workspace: Workspace, job: Job) -> JobRow:
-    return JobRow(
-        job=job,
-        state=job_state(job),
-        command=shlex.join(workspace.jobs.command(job)),
-        error=workspace.jobs.error(job) if job.state == "ended" else None,
-        can_go_on=job.state == "ended" and job.exit_code != 0,
-    )

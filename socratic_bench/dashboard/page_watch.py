@@ -1,8 +1,9 @@
 """Watch: a sweep as a grid that fills in, and each of its dialogues as it grows."""
 
 import asyncio
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from datetime import UTC, datetime
+from itertools import product
 
 from msgspec import Struct
 from nicegui import ui
@@ -115,18 +116,11 @@ def grid_of(status: SweepStatus) -> tuple[Sequence[str], Sequence[GridRow]]:
         by_place.setdefault((cell.axes.get("model"), played), []).append(cell)
     repeats = status.sweep.repeats or 1
     rows = []
-    for played in _combinations(others):
+    for played in product(*others.values()):
         placed = [by_place.get((model, played), []) for model in models]
         columns = [(cells, max(0, repeats - len(cells))) for cells in placed]
         rows.append(GridRow(name=", ".join(map(_value_text, played)) or "all", columns=columns))
     return [*map(str, models)], rows
-
-
-def _combinations(axes: Mapping[str, Sequence[Value]]) -> Sequence[tuple[Value, ...]]:
-    combinations: list[tuple[Value, ...]] = [()]
-    for values in axes.values():
-        combinations = [(*before, value) for before in combinations for value in values]
-    return combinations
 
 
 def _value_text(value: Value) -> str:
