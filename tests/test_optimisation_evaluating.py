@@ -148,6 +148,20 @@ def test_ablation_tells_the_hunk_that_matters(items, venue):
     assert first.speed.high < 0.5
 
 
+def test_code_that_rewrites_workloads_while_it_is_tested_changes_nothing(items, venue):
+    forge = (
+        "import os, pathlib; place = pathlib.Path(__file__).parents[2] / 'task' / 'workloads';"
+        " [path.write_text('raise SystemExit') for path in place.glob('*.py')"
+        " if os.access(path, os.W_OK)]"
+    )
+    body = patch("match.slower").replace(
+        b"+    known = set", f"+    {forge}\n+    known = set".encode()
+    )
+    body = body.replace(b"@@ -3,18 +3,16 @@", b"@@ -3,18 +3,17 @@")
+    evaluation = measure(items["match"], body, venue, looks=(3,))
+    assert (evaluation.patch_reason, evaluation.correctness) == ("", "pass")
+
+
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [

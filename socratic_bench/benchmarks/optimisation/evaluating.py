@@ -81,19 +81,19 @@ class Venue(Struct, frozen=True, kw_only=True):
         return Workbench(place / "evaluation.git", self.source.git_dir)
 
     def arena(self, item: ItemSpec, bench: Workbench, arm: Arm, tree: str) -> Arena:
-        """A tree, exported and set up in a workspace of its own; one that is so already is used
+        """A tree, exported and set up in a workspace of its own; that of base and human is used
         again. Raises `TrialError`.
         """
         workspace = self.folder / item.item_id / f"{arm}-{tree[:16]}"
         arena = Arena(workspace=workspace, isolation=self.isolation, item=item, check=self.check)
         mark = workspace.with_suffix(".ready")
-        if mark.exists():
+        if mark.exists() and arm != "agent":
             return arena
         shutil.rmtree(workspace, ignore_errors=True)
         bench.export(tree, workspace / "repo")
         bench.begin_history(workspace / "repo", self.source.version_tag(item.pre))
-        arena.place_workloads(hidden=True)
         arena.set_up()
+        arena.place_workloads()
         mark.touch()
         return arena
 

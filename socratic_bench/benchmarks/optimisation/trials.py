@@ -21,6 +21,7 @@ from msgspec import Struct
 from socratic_bench.benchmarks.optimisation.isolation import CommandResult, Isolation
 from socratic_bench.benchmarks.optimisation.measuring import Arm, Sample
 from socratic_bench.benchmarks.optimisation.task import ItemSpec, Workload
+from socratic_bench.settings import MAX_STORED_BYTES, read_bounded
 from socratic_bench.types import doc
 
 _SHOWN_CHARS = 2000  # of a command's output, at its end
@@ -64,12 +65,14 @@ class Arena(Struct, frozen=True, kw_only=True):
     item: ItemSpec
     check: Callable[[], None] = lambda: None  # raises what ends the run
 
-    def place_workloads(self, *, hidden: bool) -> None:
-        """Copy the files of workloads beside the tree; hidden ones only where they are timed."""
+    def place_workloads(self) -> None:
+        """Copy the files of all workloads beside the tree. Set-up commands run code of the tree,
+        which must not have changed them.
+        """
         folder = self.workspace / "task"
-        folder.mkdir(exist_ok=True)
+        _remove(folder)
         for workload in self.item.workloads:
-            for name in workload.files if hidden or not workload.hidden else ():
+            for name in workload.files:
                 target = folder / name
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(Path(self.item.folder) / name, target)
@@ -82,9 +85,24 @@ class Arena(Struct, frozen=True, kw_only=True):
                 raise TrialError(f"{command}: {_ending(result)}")
 
     def test(self) -> TestReport:
-        """Run the tests; only their JUnit file says which ones passed."""
+        """Run the tests; only their JUnit file says which ones passed. Whatever they, or the code
+        that they test, have written is undone.
+        """
+        before = self.workspace.with_suffix(".before")
+        _remove(before)
+        subprocess.run(  # noqa: S603 -- it copies pipes and links as they are
+            ["cp", "-a", str(self.workspace), str(before)],  # noqa: S607
+            check=True,
+        )
+        try:
+            return self._test()
+        finally:
+            _remove(self.workspace)
+            before.rename(self.workspace)
+
+    def _test(self) -> TestReport:
         folder = self.workspace / "out"
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder)
         folder.mkdir()
         junit = folder / "junit.xml"
         result = self._run(self.item.test_cmd.replace("{junit}", shlex.quote(str(junit))))
@@ -150,11 +168,19 @@ def normal_id(name: str) -> str:
 def _read_junit(path: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
     passed: list[str] = []
     failed: list[str] = []
-    for case in ET.parse(path).iter("testcase"):  # noqa: S314 -- Python's expat bounds expansion
+    root = ET.fromstring(read_bounded(path, bound=MAX_STORED_BYTES))  # noqa: S314 -- expat is bounded
+    for case in root.iter("testcase"):
         name = normal_id(f"{case.get('classname', '')}::{case.get('name', '')}")
         is_bad = any(case.find(tag) is not None for tag in ("failure", "error", "skipped"))
         (failed if is_bad else passed).append(name)
     return tuple(passed), tuple(failed)
+
+
+def _remove(path: Path) -> None:
+    if path.is_symlink() or path.is_file():
+        path.unlink()
+    elif path.exists():
+        shutil.rmtree(path)
 
 
 def _read_line(process: subprocess.Popen[bytes], errors: IO[bytes], deadline: float) -> str:
