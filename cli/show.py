@@ -143,7 +143,7 @@ def _head_lines(single: Single) -> Iterator[str]:
     yield plain(", ".join(single.benchmark.headline(metrics)))
     for group in views.groups:
         figures = [
-            f"{name.rpartition('.')[2].replace('_', ' ')} {terminal.number(run.metrics[name])}"
+            f"{name.rpartition('.')[2].replace('_', ' ')} {run.metrics[name]:.3g}"
             for name in group.metrics
             if run.metrics.get(name) is not None
         ]
