@@ -45,11 +45,11 @@ def test_200_runs_with_20_kills_on_an_engine_that_is_played(engine, service, tmp
 
     assert (array.failed, array.n_killed) == ([], N_KILLS)
     assert sum(map(len, array.ended.values())) > N_SHARDS
-    assert all(seconds < 5 for seconds in array.terminated_s)
     report = tmp_path / "report.html"
     assert run("sweep", "collect", str(out), "--html", str(report)).exit_code == 0
     assert report.stat().st_size
     assert_played_once(service, path, out, n_cells=N_CELLS)
+    assert max(array.terminated_s) < 5
 
 
 @pytest.mark.torture
