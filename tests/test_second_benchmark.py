@@ -36,8 +36,7 @@ from socratic_bench.runs import prepare
 from socratic_bench.runs.dry_run import dry_run
 from socratic_bench.turns import Rubric, Turn
 from socratic_bench.types import CallKey, Message, Request, Role
-from tests import command
-from tests.command import CLAUDE, ROOT, account
+from tests.command import CLAUDE, ROOT, Outcome, account
 from tests.fakes import RUBRIC, FakeBedrock, answer, breaches, refusal, scored, stored
 from tests.schemas import schema
 
@@ -343,6 +342,18 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
 """
 
 
+# Plays the copy's commands one after the other: a process of each would import the copy anew.
+PLAYER = """
+import json, sys
+from pathlib import Path
+from tests.command import run_here
+for line in sys.stdin:
+    words, env, folder = json.loads(line)
+    outcome = run_here(words, env=env, cwd=Path(folder))
+    print(json.dumps([outcome.exit_code, outcome.stdout.decode(), outcome.stderr]), flush=True)
+"""
+
+
 class Added:
     """A copy of the program with the folder and the line that docs/dev/extending.md asks for."""
 
@@ -363,12 +374,33 @@ class Added:
         self._schemas: dict[str, Any] = {}
         tables = [sys.executable, "tools/tables.py"]  # make docs
         subprocess.run(tables, cwd=root, env=self.env, check=True)
+        self._player = subprocess.Popen(
+            [sys.executable, "-c", PLAYER],
+            cwd=root,
+            env={**self.env, "PYTHONPATH": f"{root}:{ROOT}"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def close(self) -> None:
+        self._player.communicate()
+
+    def play(self, *words: str, **variables: str) -> Outcome:
+        """What a command of the copy leaves."""
+        assert self._player.stdin
+        assert self._player.stdout
+        line = json.dumps([words, {**self.env, **variables}, str(self.root)])
+        self._player.stdin.write(f"{line}\n")
+        self._player.stdin.flush()
+        exit_code, stdout, stderr = json.loads(self._player.stdout.readline())
+        return Outcome(exit_code, stdout.encode(), stderr)
 
     def schema(self, kind: str) -> Any:
         """What the command prints of a kind of its documents."""
         if kind not in self._schemas:
             words = ("schema", kind, "--benchmark", "recall")
-            shown = command.run(*words, env=self.env, cwd=self.root).document
+            shown = self.play(*words).document
             assert "$schema" in shown, shown
             self._schemas[kind] = shown
         return self._schemas[kind]
@@ -380,7 +412,7 @@ class Added:
 
     def run(self, *words: str, exit_code: int = 0) -> Any:
         """The document of a command, which fits the schema of its kind."""
-        outcome = command.run(*words, env=self.env, cwd=self.root)
+        outcome = self.play(*words)
         assert outcome.exit_code == exit_code, outcome
         self.said = outcome.stderr
         document = json.loads(outcome.stdout)
@@ -396,7 +428,9 @@ def bedrock():
 
 @pytest.fixture(scope="module")
 def added(tmp_path_factory, bedrock):
-    return Added(tmp_path_factory.mktemp("clone"), bedrock.url)
+    added = Added(tmp_path_factory.mktemp("clone"), bedrock.url)
+    yield added
+    added.close()
 
 
 @pytest.fixture
@@ -485,9 +519,7 @@ def test_a_refused_run_of_the_documented_one_names_it(words, problem, added, fre
 
 
 def test_a_judge_that_the_environment_names_is_no_mistake_without_one(added, fresh):
-    env = added.env | {"RUNNER_JUDGE_MODEL": "judge"}
-
-    assert command.run(*PLAY, env=env, cwd=added.root).exit_code == 0
+    assert added.play(*PLAY, RUNNER_JUDGE_MODEL="judge").exit_code == 0
     assert added.run(*PLAY, "--no-judge", "--min-judge-coverage", "1")
 
 
@@ -536,17 +568,15 @@ def test_documents_with_its_own_settings_are_read_back(added, fresh):
 
 
 def test_a_document_of_another_benchmark_has_none_of_its_settings(added):
-    shown = command.run("schema", "run", env=added.env, cwd=added.root).document
+    shown = added.play("schema", "run").document
 
     assert "closeness" not in shown["$defs"]["Inputs"]["properties"]
     assert shown == schema("run")
 
 
 def test_help_and_tables_tell_whose_flags_they_are(added):
-    env = added.env | {"COLUMNS": "200"}
     told, of_recall = (
-        command.run("--help", *topic, env=env, cwd=added.root).stdout.decode()
-        for topic in ((), ("recall",))
+        added.play("--help", *topic, COLUMNS="200").stdout.decode() for topic in ((), ("recall",))
     )
 
     assert re.search(r"--benchmark NAME +recall, .*socratic \(default", told)
