@@ -7,12 +7,13 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from functools import cache
 from traceback import clear_frames
-from typing import Any, TypeVar, cast, overload
+from typing import Any, Generic, TypeVar, cast, overload
 
 import msgspec
 import msgspec.json
 from msgspec.inspect import type_info  # noqa: TID251 -- `described` makes it safe for threads
 
+Key = TypeVar("Key")
 Result = TypeVar("Result")
 T = TypeVar("T")
 
@@ -183,3 +184,27 @@ def _fulfil(future: "Future[Any]", work: Callable[[], Any]) -> None:
         future.set_exception(error)
     else:
         future.set_result(result)
+
+
+class SharedResults(Generic[Key, Result]):
+    """Results that threads share: the first to ask for a key makes its result, others wait for it.
+    They get its error, too, which is not kept.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._results: dict[Key, Future[Result]] = {}
+
+    def get(self, key: Key, make: Callable[[], Result]) -> tuple[Result, bool]:
+        """The result, and whether it was made now."""
+        with self._lock:
+            result = self._results.get(key)
+            if is_first := result is None or (result.done() and result.exception() is not None):
+                result = self._results[key] = Future()
+        if is_first:
+            try:
+                result.set_result(make())
+            except BaseException as error:  # others wait for it
+                result.set_exception(error)
+                raise
+        return result.result(), is_first

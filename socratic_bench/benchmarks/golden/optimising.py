@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from concurrent.futures import Future
 from typing import Annotated, Self
 
 from msgspec import Struct
 
 from socratic_bench.benchmarks.golden.items import GoldenTurn, Item, Optimised
 from socratic_bench.benchmarks.golden.metrics import PROCESSED
+from socratic_bench.concurrency import SharedResults
 from socratic_bench.documents.document import FIGURE_PLACES, Count
 from socratic_bench.errors import ModelError
 from socratic_bench.generation import GenerateConfig
@@ -32,8 +31,7 @@ class Optimiser:
 
     def __init__(self, items: Sequence[Item], target: str) -> None:
         self._target = target
-        self._lock = threading.Lock()
-        self._results: dict[str, Future[Optimised]] = {}
+        self._results = SharedResults[str, Optimised]()
         self.first: dict[str, int] = {}
         for index, item in enumerate(items):
             if item.variant == "optimized":
@@ -41,18 +39,7 @@ class Optimiser:
 
     def optimised(self, context: EpisodeContext, item: Item) -> Optimised:
         """Raises `ModelError` for an outage, and `Stopped` at the end of the run."""
-        with self._lock:
-            result = self._results.get(item.row.id)
-            is_first = result is None or (result.done() and result.exception() is not None)
-            if result is None or is_first:
-                result = self._results[item.row.id] = Future()
-        if is_first:
-            try:
-                result.set_result(self._ask(context, item))
-            except BaseException as error:  # others of the row wait for it
-                result.set_exception(error)
-                raise
-        return result.result()
+        return self._results.get(item.row.id, lambda: self._ask(context, item))[0]
 
     def _ask(self, context: EpisodeContext, item: Item) -> Optimised:
         model = context.model(ROLE, OPTIMIZER)

@@ -6,14 +6,13 @@ billed is estimated by the lengths of both prompts.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
 from contextlib import closing
 from typing import Any
 
 from msgspec.structs import replace
 
+from socratic_bench.concurrency import SharedResults
 from socratic_bench.errors import Words
 from socratic_bench.models.bedrock.request import estimated_tokens
 from socratic_bench.ports.provider import Answer, UnreadableAnswerError
@@ -60,24 +59,14 @@ class OptimisedPrompts:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._answers: dict[tuple[str | None, str], Future[Answer]] = {}
+        self._answers = SharedResults[tuple[str | None, str], Answer]()
 
     def answer(self, request: Request, ask: Callable[[], Answer]) -> Answer:
-        """What was answered before, or what `ask` returns or raises; an error is not kept."""
+        """What was answered before, or what `ask` returns or raises."""
         key = (request.system, request.messages[-1].text)
-        with self._lock:
-            answer = self._answers.get(key)
-            if is_first := answer is None or (answer.done() and answer.exception() is not None):
-                answer = self._answers[key] = Future()
-        if not is_first:
-            return replace(answer.result(), usage=Usage(input_tokens=0, output_tokens=0))
-        try:
-            answer.set_result(ask())
-        except BaseException as error:  # others wait for it
-            answer.set_exception(error)
-            raise
-        return answer.result()
+        answer, is_first = self._answers.get(key, ask)
+        unpaid = Usage(input_tokens=0, output_tokens=0)
+        return answer if is_first else replace(answer, usage=unpaid)
 
 
 def hint_on_optimising(hint: Words) -> Words:
