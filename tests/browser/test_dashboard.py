@@ -132,7 +132,6 @@ def test_the_whole_way(tmp_path, page, axe):
             compare(page, axe, sweep)
             make_report(page, axe)
             label_ten_turns(page, axe, sweep, store)
-            page.locator("#main").press("Escape")
             wait_for_the_second(page, axe)
             dashboard.end()
         finally:
