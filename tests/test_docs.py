@@ -402,7 +402,7 @@ def test_every_flag_that_a_page_names_exists() -> None:
         for flag in re.findall(r"`(--[a-z][a-z0-9-]*)", FENCE.sub("", page.read_text()))
     }
 
-    assert named - existing == {"--network", "--build-arg", "--no-cache", "--model-role"}
+    assert named - existing == {"--network", "--build-arg", "--no-cache"}
 
 
 def test_every_ending_is_described() -> None:
