@@ -25,8 +25,8 @@ SCENARIOS = ("ai-ethics", "career-change", "time-management")
 WIDE = {"viewport": {"width": 1440, "height": 900}}
 TURNS = 8
 HOSTILE = '<img src=x onerror="window.broken=1"><script>window.broken=1</script>{{ 7 * 7 }}'
-# The second run of one model is refused, once.
-PLANTED = "validation:role=tutor:model=yields:after=4:count=1"
+# A request of one model is refused, once: later than those of doctor and of the look at models.
+PLANTED = "validation:role=tutor:model=yields:after=10:count=1"
 PATIENCE_MS = 30_000
 
 
