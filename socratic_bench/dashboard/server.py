@@ -45,8 +45,10 @@ class Address(Struct, frozen=True, kw_only=True):
 
 
 def serve(workspace: Workspace, address: Address, on_ready: Callable[[str], None]) -> None:
-    """Serve until a signal comes; `on_ready` gets the URL with the token. Raises `UsageError` if
-    the port is taken.
+    """Serve until a signal comes.
+
+    `on_ready` gets the URL, with the token unless it is the user's own. Raises `UsageError` if the
+    port is taken.
     """
     listener = _listen(address)
     port = listener.getsockname()[1]
@@ -62,7 +64,9 @@ def serve(workspace: Workspace, address: Address, on_ready: Callable[[str], None
         proxy_headers=False,
     )
     name = f"[{address.host}]" if ":" in address.host else address.host
-    on_ready(f"http://{name}:{port}/?{TOKEN}={token}")
+    # A token of the user's own is a secret: output does not show it.
+    word = "..." if address.token else token
+    on_ready(f"http://{name}:{port}/?{TOKEN}={word}")
     uvicorn.Server(config).run(sockets=[listener])
 
 
