@@ -192,7 +192,7 @@ def label_figures(place: str, labels: str, region: str) -> LabelFigures:
     for label in read_labels([labels]):
         by_turn.setdefault((label.run_id, label.turn), {})[label.labeller] = label.scores
     verdicts: dict[tuple[str | None, int | None], Mapping[str, float]] = {
-        (run.run_id, turn.turn): known_scores(turn.scores) for run, turn in rows.turns()
+        (run.run_id, turn.turn): present_scores(turn.scores) for run, turn in rows.turns()
     }
     raters = [*dict.fromkeys(name for turn in by_turn.values() for name in turn)]
     judged = [{**turn, JUDGE: verdicts.get(key) or {}} for key, turn in by_turn.items()]
@@ -211,7 +211,7 @@ def label_figures(place: str, labels: str, region: str) -> LabelFigures:
     return LabelFigures(agreement=agreement, corrected=labels_section(corrected))
 
 
-def known_scores(scores: Mapping[str, float | None]) -> dict[str, float]:
+def present_scores(scores: Mapping[str, float | None]) -> dict[str, float]:
     """The scores that a verdict has."""
     return {name: score for name, score in scores.items() if score is not None}
 

@@ -19,7 +19,7 @@ def register(workspace: Workspace) -> None:
     """Serve the page."""
 
     @ui.page("/sweeps/{sweep_id}/failed")
-    async def failed(sweep_id: str) -> None:
+    async def show_failures(sweep_id: str) -> None:
         title = await asyncio.to_thread(sweep_title, workspace, sweep_id)
         content = render("failed.html", id=sweep_id)
         view = View(f"{title}: failed and unprocessed", content, store=workspace.place)

@@ -117,7 +117,7 @@ class Failures(logging.Handler):
         """The exporter, of which each failure is counted."""
         export: Callable[[Sequence[Any]], Any] = exporter.export
 
-        def counted(batch: Sequence[Any]) -> Any:  # noqa: ANN401 -- as it returns it
+        def export_and_count(batch: Sequence[Any]) -> Any:  # noqa: ANN401 -- as it returns it
             result = None
             with suppress(Exception):  # else the exporting thread would log a traceback
                 result = export(batch)
@@ -127,7 +127,7 @@ class Failures(logging.Handler):
                     self._counts[name] = self._counts.get(name, 0) + len(batch)
             return result
 
-        exporter.export = counted
+        exporter.export = export_and_count
         return exporter
 
     def sentences(self) -> Iterator[str]:

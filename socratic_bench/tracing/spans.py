@@ -123,7 +123,7 @@ class RunTrace(Listener):
             self._root = self._tracer.start_span(
                 f"invoke_workflow {config.benchmark}",
                 Context(),
-                attributes=_known(
+                attributes=_without_null(
                     {
                         "gen_ai.operation.name": "invoke_workflow",
                         "gen_ai.workflow.name": config.benchmark,
@@ -186,7 +186,7 @@ class RunTrace(Listener):
                     self._tested[key.index] = span.get_span_context(), request_id
             case CallFailed():
                 attempts = getattr(event.error, "attempts", ())
-                self._add_failed_call(key, event.model_id, attempts, event.error.code)
+                self._add_failure(key, event.model_id, attempts, event.error.code)
             case _:
                 pass  # replayed calls are in an earlier trace
 
@@ -226,7 +226,7 @@ class RunTrace(Listener):
             finished["gen_ai.output.messages"] = _messages([call.message], call.stop_reason)
         return self._add_span(key, model, finished, call.attempts, call.finished_at)
 
-    def _add_failed_call(
+    def _add_failure(
         self, key: CallKey, model: str, attempts: Sequence[Attempt], code: str
     ) -> None:
         attributes = {
@@ -270,7 +270,7 @@ class RunTrace(Listener):
             f"chat {model}",
             set_span_in_context(parent, Context()),
             kind=SpanKind.CLIENT,
-            attributes=_known(attributes),
+            attributes=_without_null(attributes),
             start_time=_nanoseconds(started_at),
         )
         for number, attempt in enumerate(attempts, start=1):
@@ -286,7 +286,7 @@ class RunTrace(Listener):
             f"attempt {number}",
             set_span_in_context(call, Context()),
             kind=SpanKind.CLIENT,
-            attributes=_known(
+            attributes=_without_null(
                 {
                     "error.type": attempt.error,
                     "socratic.wait_ms": attempt.wait_ms,
@@ -312,7 +312,7 @@ class RunTrace(Listener):
                 context=set_span_in_context(NonRecordingSpan(span), Context()),
                 severity_number=SeverityNumber.INFO,
                 event_name=EVALUATION,
-                attributes=_known(
+                attributes=_without_null(
                     {
                         "gen_ai.evaluation.name": name,
                         "gen_ai.response.id": response_id,
@@ -366,7 +366,7 @@ def provider_name(model_id: str) -> str:
     return PROVIDERS.get(name, name)
 
 
-def _known(attributes: Attributes) -> dict[str, Any]:
+def _without_null(attributes: Attributes) -> dict[str, Any]:
     return {name: value for name, value in attributes.items() if value is not None}
 
 

@@ -46,7 +46,7 @@ class Checks(Struct, frozen=True, kw_only=True):
     sentences: Sequence[str] = ()
 
     @property
-    def missed(self) -> list[Check]:
+    def failures(self) -> list[Check]:
         return [check for check in self.checks if check.outcome in ("failed", "error")]
 
 

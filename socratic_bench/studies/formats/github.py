@@ -28,12 +28,12 @@ def summary_of(checks: Checks, max_bytes: int = MAX_BYTES) -> str:
     """Markdown: the models, the failed checks with their turns, then all checks; what does not fit
     is left out and counted.
     """
-    n_missed = len(checks.missed)
-    verdict = f"{n_missed} of {len(checks.checks)} checks failed" if n_missed else "all passed"
+    n_failures = len(checks.failures)
+    verdict = f"{n_failures} of {len(checks.checks)} checks failed" if n_failures else "all passed"
     head = f"## socratic-runner: {verdict}\n\n{_plain(checks.title)}\n\n"
     head += "".join(f"{_plain(sentence)}\n\n" for sentence in checks.sentences)
     parts = [head, _table(checks.heads, checks.rows) if checks.rows else ""]
-    parts += [_details(check) for check in checks.missed]
+    parts += [_details(check) for check in checks.failures]
     parts.append("\n| check | of | result |\n|---|---|---|\n")
     parts += [_row([check.name, check.group, MARKS[check.outcome]]) for check in checks.checks]
     text, n_bytes = "", 0
@@ -48,7 +48,7 @@ def summary_of(checks: Checks, max_bytes: int = MAX_BYTES) -> str:
 
 def annotations_of(checks: Checks) -> Iterator[str]:
     """Workflow commands that mark the run with the first failed checks."""
-    for check in checks.missed[:MOST_ANNOTATIONS]:
+    for check in checks.failures[:MOST_ANNOTATIONS]:
         title = _escaped(f"{check.name} of {check.group}").replace(":", "%3A").replace(",", "%2C")
         yield f"::error title={title}::{_escaped(check.reason)}"
 

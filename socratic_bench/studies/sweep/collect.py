@@ -69,7 +69,9 @@ class StoredSweep:
             for run in read.cells
             if run.state in ("running", "judging")
         ]
-        failed = [_failed(run, cells[run.run_id]) for run in read.cells if run.run_id in cells]
+        failed = [
+            _to_failed_cell(run, cells[run.run_id]) for run in read.cells if run.run_id in cells
+        ]
         is_there = {run.run_id for run in read.cells} - {
             run.run_id for run in unfinished if not run.is_running
         }
@@ -197,7 +199,7 @@ def _models(read: SweepStatus, unfinished: Sequence[UnfinishedRun]) -> Iterator[
         )
 
 
-def _failed(run: CellStatus, cell: Cell) -> FailedCell | None:
+def _to_failed_cell(run: CellStatus, cell: Cell) -> FailedCell | None:
     if run.state != "failed" or run.end_reason is None:
         return None
     return FailedCell(

@@ -9,14 +9,13 @@ from concurrent.futures import wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks import RunConfig, load_benchmark
 from socratic_bench.catalogue.price_file import load_prices
-from socratic_bench.catalogue.prices import builtin_prices
+from socratic_bench.catalogue.prices import PriceTable, builtin_prices
 from socratic_bench.concurrency import start_thread
 from socratic_bench.documents.doctor import (
     CheckEntry,
@@ -53,9 +52,6 @@ from socratic_bench.studies.sweep.grid import MODEL, axis_settings
 from socratic_bench.studies.sweep.plan_file import ABOUT, KINDS, TARGETS, read_plan_file
 from socratic_bench.studies.sweep.request import SweepRequest, names_any, read_prompts, read_sweep
 from socratic_bench.types import plural
-
-if TYPE_CHECKING:
-    from socratic_bench.catalogue.prices import PriceTable
 
 
 def check(

@@ -301,7 +301,7 @@ class SweepReader:
         return n_left * (now - began).total_seconds() / n_lately
 
 
-def find_begun(store: ListedStore, sweep_id: str) -> SweepFile | None:
+def find_sweep_file(store: ListedStore, sweep_id: str) -> SweepFile | None:
     """The beginning of a sweep; `None` if it is not there."""
     return next((sweep for sweep in begun_sweeps(store) if sweep.sweep_id == sweep_id), None)
 
