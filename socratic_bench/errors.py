@@ -48,6 +48,7 @@ ENDINGS: dict[EndReason, Ending] = {
     "empty_reply": Ending("completed", 0, is_cut_short=True),
     "deadline": Ending("partial", 7),
     "budget": Ending("partial", 6),
+    "batch_pending": Ending("partial", 0),
     "unavailable": Ending("partial", 4),
     "artifacts": Ending("partial", 4),
     "credentials": Ending("failed", 3),

@@ -36,6 +36,7 @@ EndReason = Literal[
     "empty_reply",
     "deadline",
     "budget",
+    "batch_pending",
     "unavailable",
     "artifacts",
     "credentials",

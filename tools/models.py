@@ -30,7 +30,7 @@ FAMILIES = Path(__file__).with_name("families.toml")
 TABLE = "litellm/model_prices_and_context_window_backup.json"
 PROVIDERS = ("bedrock", "bedrock_converse")
 MODES = ("chat", "completion")
-TIERS = {"default": "", "priority": "_priority", "flex": "_flex"}
+TIERS = {"default": "", "priority": "_priority", "flex": "_flex", "batch": "_batches"}
 KINDS = {
     "input": "input_cost_per_token",
     "output": "output_cost_per_token",
@@ -50,6 +50,7 @@ OWN_PRICES: Mapping[str, object] = {
         "default": {"input": 3, "output": 15, "cache_read": 0.3, "cache_write": 3.75},
         "priority": {"input": 5.25, "output": 26.25, "cache_read": 0.525, "cache_write": 6.5625},
         "flex": {"input": 1.5, "output": 7.5, "cache_read": 0.15, "cache_write": 1.875},
+        "batch": {"input": 1.5, "output": 7.5},
         "optimized": {"input": 3.75, "output": 18.75, "cache_read": 0.375, "cache_write": 4.6875},
         "stand_in": True,
     },

@@ -16,8 +16,10 @@ from socratic_bench.types import Usage, doc
 
 DEFAULT_TIER = "default"
 OPTIMIZED = "optimized"
-# What rates may be given for: the service tiers, and inference that is optimized for latency.
-PRICED = (*SERVICE_TIERS, OPTIMIZED)
+BATCH = "batch"  # the tier that answers of a batch inference job are recorded with
+# What rates may be given for: the service tiers, batch inference, and inference that is optimized
+# for latency.
+PRICED = (*SERVICE_TIERS, BATCH, OPTIMIZED)
 # What rates, and those of a step, have a price of.
 PRICES = ("cache_read", "cache_write", "input", "output")
 _MILLION = 1_000_000
@@ -200,10 +202,11 @@ def dearest_usd(
     """Upper bound of the cost of a call with at most so many tokens, requested with `tier`.
 
     The service may use another tier than the requested one, and may write the input to a cache: the
-    dearest case counts. Raises `KeyError` if the requested tier has no rates.
+    dearest case counts. A record of a batch is never served otherwise. Raises `KeyError` if the
+    requested tier has no rates.
     """
     requested = [prices.tiers[name] for name in tier.names]
-    default = prices.tiers.get(DEFAULT_TIER)
+    default = None if tier.tier == BATCH else prices.tiers.get(DEFAULT_TIER)
     possible = [step for rates in (*requested, default) for step in _with_steps(rates)]
     return (
         max(

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
+from msgspec.structs import replace
 
-from socratic_bench.catalogue.prices import PriceSource, PriceTable
+from socratic_bench.catalogue.prices import BATCH, PriceSource, PriceTable
 from socratic_bench.documents.cost import Billing, CostEntry, role_usd
 from socratic_bench.documents.document import (
     TIME_PLACES,
@@ -127,6 +128,42 @@ class Bound(Struct, frozen=True, kw_only=True):
             cost_usd=total.total_usd if total else None,
             duration_seconds=round(expectation.duration_s, TIME_PLACES),
         )
+
+
+class ViaPrices(Struct, frozen=True, kw_only=True):
+    """What a role's calls are expected to cost, by the way in which they are made."""
+
+    now_usd: Usd
+    flex_usd: Annotated[Amount | None, doc("USD at the tier flex; null if it has no price")]
+    batch_usd: Annotated[
+        Amount | None, doc("USD in batch jobs, where nothing is cached; null if it has no price")
+    ]
+    cheaper: Annotated[Literal["now", "batch"], doc("what `auto` takes where a batch is possible")]
+
+    @classmethod
+    def by_role(cls, billing: Billing, expectation: Expectation) -> dict[Role, ViaPrices]:
+        return {role: cls._of(billing, role, calls) for role, calls in expectation.calls.items()}
+
+    @classmethod
+    def _of(cls, billing: Billing, role: Role, calls: Sequence[Completion]) -> ViaPrices:
+        now_usd = role_usd(billing, role, calls)
+        flex_usd = role_usd(billing, role, [replace(c, served_tier="flex") for c in calls])
+        in_batch = [
+            replace(c, served_tier=BATCH, usage=c.usage and c.usage.uncached) for c in calls
+        ]
+        batch_usd = role_usd(billing, role, in_batch)
+        is_batch = batch_usd is not None and now_usd is not None and batch_usd < now_usd
+        cheaper: Literal["now", "batch"] = "batch" if is_batch else "now"
+        return cls(now_usd=now_usd, flex_usd=flex_usd, batch_usd=batch_usd, cheaper=cheaper)
+
+    @property
+    def words(self) -> str:
+        """Both prices for people."""
+        usd = [
+            "an unknown price" if value is None else f"{value:.6f} USD"
+            for value in (self.now_usd, self.batch_usd)
+        ]
+        return f"expected are {usd[0]} on demand, cached, and {usd[1]} in a batch"
 
 
 class BudgetCheck(Struct, frozen=True, kw_only=True):
@@ -283,6 +320,11 @@ class DryRunDocument(Document, frozen=True, kw_only=True):
     deadline: Annotated[
         DeadlineCheck | None, doc("whether it is late enough; null without --deadline")
     ]
+    via: Annotated[
+        dict[str, Annotated[ViaPrices, doc("USD of its calls")]],
+        keys("roles"),
+        doc("what calls cost on demand, at the tier flex and in batches, by role"),
+    ]
     sent: Annotated[Sent, doc("requests that the dry run itself sent")]
     assumptions: Annotated[Assumptions, doc("assumptions of the estimate")]
 
@@ -326,6 +368,7 @@ class DryRunDocument(Document, frozen=True, kw_only=True):
             high=Bound.of(billing, forecast.expected["long"]),
             budget=BudgetCheck.of(config, forecast.expected["long"]),
             deadline=DeadlineCheck.of(config, forecast.expected),
+            via=ViaPrices.by_role(billing, likely),
             sent=forecast.sent,
             assumptions=Assumptions.of(models, forecast),
         )

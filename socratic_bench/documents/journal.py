@@ -29,6 +29,7 @@ from socratic_bench.types import (
     Moment,
     OutputAtMost,
     Reasoning,
+    Role,
     Text,
     ToolResult,
     ToolUse,
@@ -200,6 +201,19 @@ class Noticed(Timed, frozen=True, kw_only=True, tag_field="kind", tag="notice"):
     text: Annotated[str, doc("the warning, in a sentence or two")]
 
 
+class BatchEntry(Timed, frozen=True, kw_only=True, tag_field="kind", tag="batch"):
+    """A job of batch inference is about to be submitted. It is collected by whoever resumes the
+    run, and is submitted again only with the same token, which makes it the same job.
+    """
+
+    role: Annotated[Role, doc("who is asked by its records")]
+    model_id: Annotated[str, doc("the model of the job")]
+    place: Annotated[str, doc("S3 address of its records and answers")]
+    token: Annotated[str, doc("its clientRequestToken: a digest of its records and the attempt")]
+    role_arn: Annotated[str, doc("the role in which the service reads and writes the place")]
+    n_records: Annotated[int, Meta(ge=1, description="its records, also of other runs")]
+
+
 class EndEntry(Timed, frozen=True, kw_only=True, tag_field="kind", tag="end"):
     """A process has completed the run."""
 
@@ -211,7 +225,15 @@ class EndEntry(Timed, frozen=True, kw_only=True, tag_field="kind", tag="end"):
 
 
 JournalEntry = (
-    RunEntry | Process | RequestEntry | FailedAttemptEntry | Answered | Failed | Noticed | EndEntry
+    RunEntry
+    | Process
+    | RequestEntry
+    | FailedAttemptEntry
+    | Answered
+    | Failed
+    | Noticed
+    | BatchEntry
+    | EndEntry
 )
 KINDS = tuple(str(entry.__struct_config__.tag) for entry in get_args(JournalEntry))
 

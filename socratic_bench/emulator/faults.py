@@ -30,7 +30,10 @@ VERDICT_KINDS = (
     *("prose_verdict", "wrapped_verdict", "out_of_range", "off_step", "missing_dimension"),
     *("string_score", "nan_score"),
 )
-KINDS = ERROR_KINDS + WIRE_KINDS + CONTENT_KINDS + VERDICT_KINDS
+# How a batch job ends; all but the first after half of its records.
+JOB_KINDS = ("job_failed", "job_expired", "job_stopped", "job_partial")
+JOB_OPERATION = "CreateModelInvocationJob"
+KINDS = ERROR_KINDS + WIRE_KINDS + CONTENT_KINDS + VERDICT_KINDS + JOB_KINDS
 # OptimizePrompt streams, too, and has no content but a prompt.
 OPTIMIZER_KINDS = {*ERROR_KINDS, *WIRE_KINDS} - {"denied_streaming", "no_metadata"}
 STREAMED_OPERATIONS = ("ConverseStream", "OptimizePrompt")
@@ -55,6 +58,8 @@ class Fault(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     op: str = ""
 
     def fits(self, role: str, model_id: str, operation: str, *, is_closing: bool = False) -> bool:
+        if (operation == JOB_OPERATION) != (self.kind in JOB_KINDS):
+            return False
         if operation == "OptimizePrompt" and self.kind not in OPTIMIZER_KINDS:
             return False
         part = "closing" if is_closing else "verdict"

@@ -24,7 +24,7 @@ from socratic_bench.emulator.dialogue import (
     read_dialogue,
 )
 from socratic_bench.emulator.errors import ServiceError, invalid
-from socratic_bench.emulator.faults import ERROR_KINDS, FaultInjector
+from socratic_bench.emulator.faults import ERROR_KINDS, JOB_OPERATION, WIRE_KINDS, FaultInjector
 from socratic_bench.emulator.models.fault_replies import altered, error_of, guarded
 from socratic_bench.emulator.models.golden import optimised_prompt
 from socratic_bench.emulator.models.reply import Reply, compose, limited, spoken_by
@@ -76,6 +76,22 @@ class Runtime:
         except RecursionError:
             raise _unreadable("The body is nested too deeply.") from None
 
+    def answer_record(self, outcome: Outcome, model_id: str, body: JsonObject) -> JsonObject:
+        """The answer to a record of a batch job, which no limit of requests concerns."""
+        outcome.model_id = model_id
+        check_body("Converse", model_id, body)
+        self._converse(outcome, model_id, body, is_limited=False)
+        if outcome.fault and outcome.fault.kind in WIRE_KINDS:
+            raise error_of("internal", model_id, None)  # a record has no wire of its own
+        ((_, response),) = outcome.pieces
+        answer: JsonObject = json.loads(response.partition(b"\r\n\r\n")[2])
+        return answer
+
+    def job_fault(self, model_id: str) -> str | None:
+        """How a job ends that is submitted now, if not well."""
+        fault = self.faults.next_fault("", model_id, JOB_OPERATION)
+        return fault.kind if fault else None
+
     def optimise(self, outcome: Outcome, raw: bytes) -> None:
         """Answer OptimizePrompt, or raise the service's error."""
         body = _parsed(raw)
@@ -99,10 +115,12 @@ class Runtime:
             0,
         )
 
-    def _converse(self, outcome: Outcome, model_id: str, body: JsonObject) -> None:
+    def _converse(
+        self, outcome: Outcome, model_id: str, body: JsonObject, *, is_limited: bool = True
+    ) -> None:
         dialogue = read_dialogue(model_id, body)
         outcome.role, outcome.turn = dialogue.role, dialogue.turn
-        throttle = self._throttle_of(model_id)
+        throttle = self._throttle_of(model_id) if is_limited else None
         if throttle and (wait_ms := throttle.wait_ms()) is not None:
             raise error_of("throttled", model_id, wait_ms)  # which takes no model time
         outcome.wait_s = self._settings.latency_of(dialogue.role) / 1000

@@ -22,7 +22,8 @@ from socratic_bench.emulator.errors import (
     unknown_operation,
     unknown_resource,
 )
-from socratic_bench.emulator.faults import FaultInjector, parse_fault
+from socratic_bench.emulator.faults import JOB_OPERATION, FaultInjector, parse_fault
+from socratic_bench.emulator.jobs import Jobs
 from socratic_bench.emulator.models import MODEL_IDS
 from socratic_bench.emulator.runtime import OPERATIONS, Runtime
 from socratic_bench.emulator.settings import Settings
@@ -81,6 +82,7 @@ class Service:
         self.gate = Gate(settings.allowed_hosts)
         self._runtime = Runtime(settings, clock)
         self._seq = 0
+        self._jobs = Jobs(self._answer_record)
 
     def handle(self, request: HttpRequest) -> Outcome:
         path, _, query = request.target.partition("?")
@@ -100,22 +102,37 @@ class Service:
             self._route(request, outcome, segments, query)
         except ServiceError as error:
             outcome.refuse(error)
+        self._log(outcome, request.body, request.connection)
+        return outcome
+
+    def _log(self, outcome: Outcome, body: bytes, connection: int) -> None:
         self.records.append(
             RequestRecord(
                 seq=outcome.seq,
                 time=time.time(),
-                connection=request.connection,
+                connection=connection,
                 operation=outcome.operation,
                 model_id=outcome.model_id[:MODEL_ID_LENGTH] if outcome.model_id else None,
                 role=outcome.role,
                 turn=outcome.turn,
                 status=outcome.status,
                 fault=outcome.fault.kind if outcome.fault else None,
-                body_sha256=sha256(request.body).hexdigest(),
-                body=request.body if self.settings.keep_bodies else None,
+                body_sha256=sha256(body).hexdigest(),
+                body=body if self.settings.keep_bodies else None,
             )
         )
-        return outcome
+
+    def _answer_record(self, model_id: str, body: JsonObject) -> JsonObject:
+        """The answer to a record of a batch job, which is logged like a request."""
+        self._seq += 1
+        outcome = self._outcome("BatchRecord")
+        try:
+            return self._runtime.answer_record(outcome, model_id, body)
+        except ServiceError as error:
+            outcome.status = error.status
+            raise
+        finally:
+            self._log(outcome, json.dumps(body).encode(), 0)
 
     def _outcome(self, operation: str) -> Outcome:
         number = f"{self.settings.seed & 0xFFFFFFFF:08x}-0000-4000-8000-{self._seq:012x}"
@@ -135,6 +152,8 @@ class Service:
             case "POST", ["optimize-prompt"]:
                 outcome.operation = "OptimizePrompt"
                 self._runtime.optimise(outcome, request.body)
+            case _, ["model-invocation-job" | "model-invocation-jobs", *_]:
+                self._answer_about_job(request, outcome, segments)
             case _ if name := _unplayed(request):
                 outcome.operation = name
                 raise unknown_operation(
@@ -144,6 +163,28 @@ class Service:
             case "GET", _:
                 any_model = self.settings.any_model
                 outcome.send_json(control_plane_body(segments, query, any_model=any_model))
+            case _:
+                raise unknown_operation()
+
+    def _answer_about_job(
+        self, request: HttpRequest, outcome: Outcome, segments: list[str]
+    ) -> None:
+        match request.method, segments:
+            case "POST", ["model-invocation-job"]:
+                outcome.operation = JOB_OPERATION
+                body = json.loads(request.body)
+                outcome.model_id = body["modelId"]
+                fault = self._runtime.job_fault(body["modelId"])
+                outcome.send_json(self._jobs.create(body, fault))
+            case "GET", ["model-invocation-job", arn]:
+                outcome.operation = "GetModelInvocationJob"
+                outcome.send_json(self._jobs.look(arn))
+            case "POST", ["model-invocation-job", arn, "stop"]:
+                outcome.operation = "StopModelInvocationJob"
+                outcome.send_json(self._jobs.stop(arn))
+            case "GET", ["model-invocation-jobs"]:
+                outcome.operation = "ListModelInvocationJobs"
+                outcome.send_json(self._jobs.list())
             case _:
                 raise unknown_operation()
 

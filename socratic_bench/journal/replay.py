@@ -11,11 +11,13 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from socratic_bench.catalogue.prices import BATCH
 from socratic_bench.concurrency import convert
 from socratic_bench.documents.encoding import place, reason
 from socratic_bench.documents.journal import (
     KINDS,
     Answered,
+    BatchEntry,
     EndEntry,
     Failed,
     FailedAttemptEntry,
@@ -63,6 +65,7 @@ class ReplayLog:
         self.header = read_header(entries[0] if entries else {})
         self.turns = self.header.turns
         self.notices: list[str] = []
+        self.batches: list[BatchEntry] = []
         self.end: EndEntry | None = None
         self.times = Times(self.header.started_at)
         self.unreadable: tuple[str, ...] = ()
@@ -169,6 +172,9 @@ class ReplayLog:
                 self.turns = max(self.turns, entry.turns)
             case Noticed():
                 self.notices.append(entry.text)
+            case BatchEntry():
+                self.end = None
+                self.batches.append(entry)
             case EndEntry():
                 self.end = replace(entry, duration_s=possible_s(entry.duration_s))
             case RequestEntry() | FailedAttemptEntry():
@@ -218,7 +224,9 @@ class ReplayLog:
         key = entry.key
         noted = self._pending.pop(key, None)
         if isinstance(entry, Answered):
-            self.lacks_notes |= noted is None
+            # A record of a batch is noted with its job.
+            is_in_batch = entry.completion.served_tier == BATCH
+            self.lacks_notes |= noted is None and not is_in_batch
             outcome: Completion | ModelError = entry.completion.completion
         else:
             outcome = _model_error(entry)

@@ -10,11 +10,18 @@ from math import inf
 from msgspec import Struct
 from msgspec.structs import replace
 
-from socratic_bench.catalogue.prices import ModelPrices, PriceTable, PricingTier, dearest_usd
+from socratic_bench.catalogue.prices import (
+    BATCH,
+    ModelPrices,
+    PriceTable,
+    PricingTier,
+    dearest_usd,
+)
 from socratic_bench.catalogue.tokens import most_input_tokens
 from socratic_bench.concurrency import start_thread
 from socratic_bench.documents.cost import attempt_usd, billed_tier, call_cost
 from socratic_bench.errors import ArtifactError, Problem, Stopped
+from socratic_bench.models.batch import BatchCall
 from socratic_bench.models.events import (
     AttemptBegan,
     AttemptFailed,
@@ -352,6 +359,37 @@ class Budget:
         reservation = Reservation(self.limit, worst_usd, prices, tier)
         self._reservations[key] = reservation
         return reservation
+
+    def reserve_batch(self, calls: Sequence[BatchCall]) -> None:
+        """Reserve what the records of a job can cost at most, or raise `Stopped` without any."""
+        tier = PricingTier(BATCH)
+        worsts = [
+            dearest_usd(
+                most_input_tokens(call.request),
+                call.request.config.max_tokens,
+                self._prices(call.model_id),
+                tier,
+            )
+            for call in calls
+        ]
+        # All are sent together, so none waits for another one to turn out cheaper.
+        if sum(worsts) > self.limit.limit_usd - self.limit.most_usd:
+            raise self._refuse(sum(worsts), calls[0].key)
+        for call, worst_usd in zip(calls, worsts, strict=True):
+            self.limit.reserve(
+                worst_usd,
+                wait=self._wait,
+                is_refused=lambda: False,
+                refusal=lambda: self._refuse(sum(worsts), calls[0].key),
+                order=self._order,
+            )
+            prices = self._prices(call.model_id)
+            self._reservations[call.key] = Reservation(self.limit, worst_usd, prices, tier)
+
+    def release(self, key: CallKey) -> None:
+        """A record was not processed: nothing is billed for it."""
+        if reservation := self._reservations.pop(key, None):
+            reservation.settle(0.0)
 
     def on_call(self, event: CallEvent) -> None:
         """Settle the reservation once a request has succeeded or failed."""

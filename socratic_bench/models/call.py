@@ -76,7 +76,8 @@ class CallContext(Struct, frozen=True, kw_only=True):
     """What a call needs from its run.
 
     `listeners` hear of it in their order. `tested` is the role whom the settings of a call are for;
-    `has_metadata` tells whether requests carry some of the user's.
+    `has_metadata` tells whether requests carry some of the user's. `batch_answer` returns what a
+    batch job has answered, if the call was in one.
     """
 
     now: Callable[[], datetime]
@@ -89,6 +90,7 @@ class CallContext(Struct, frozen=True, kw_only=True):
     cost_limit: Budget | None = None
     tested: Role = ""
     has_metadata: bool = False
+    batch_answer: Callable[[str, CallKey, Request], Completion | None] = lambda *_: None
 
 
 class CalledModel(Struct, frozen=True):
@@ -132,6 +134,8 @@ class _Call(Struct):
         token = self.context.cancel_token
         try:
             token.check()
+            if answer := self.context.batch_answer(self.model_id, self.key, self.request):
+                return self._record_answer(answer)
             with self.limiter.calling(token):
                 completion = self.context.retry_policy.call(
                     self._try,

@@ -245,6 +245,7 @@ class Benchmark(Protocol):
     compared_metrics: Sequence[str] = ()
     conditions: Sequence[str] = ()
     shorter: str = "play fewer {turns}"  # a hint for a run that takes too long
+    has_single_calls: bool = False  # an item is one call, which depends on no other
 
     @property
     def name(self) -> str: ...

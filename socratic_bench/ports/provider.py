@@ -197,6 +197,10 @@ class Provider(Protocol):
         """The fields that are left out of requests to the model, by name, in all runs."""
         return {}
 
+    def batches(self) -> Any:  # noqa: ANN401 -- a `BatchService`, which is above this interface
+        """Its batch inference; `None` if it has none."""
+        return None
+
     def capabilities(self, model_id: str) -> Mapping[str, tuple[bool, bool]]:
         """What the model takes, by name: as known without a call, and as observed so far.
 

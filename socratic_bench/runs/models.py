@@ -2,18 +2,22 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from copy import copy
 from datetime import datetime
 from functools import partial
 from itertools import chain
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.catalogue.prices import builtin_prices
 from socratic_bench.concurrency import start_thread
+from socratic_bench.errors import ModelError
 from socratic_bench.journal.replay import ReplayLog
 from socratic_bench.judging.judge import Judge
 from socratic_bench.judging.jury import Jury, jury_of
+from socratic_bench.models.batch import BatchService
 from socratic_bench.models.budget import Budget, SpendingLimit
 from socratic_bench.models.call import RETRY_WINDOW_S, CallContext, CalledModel
 from socratic_bench.models.events import JournalListener
@@ -25,7 +29,7 @@ from socratic_bench.runs.prepare import Plan
 from socratic_bench.runs.resume import StartedRun
 from socratic_bench.runs.stores import RunStores
 from socratic_bench.turns import Turn
-from socratic_bench.types import Role
+from socratic_bench.types import CallKey, Completion, Request, Role
 
 
 class RunModels:
@@ -44,7 +48,14 @@ class RunModels:
         self._services = context.services.calls(
             context.config, started.connection, context.cancel_token
         )
-        self._call_context = _call_context(started)
+        # What batch jobs have answered, by model and key.
+        self.batch_answers: dict[tuple[str, CallKey], Completion] = {}
+        self._remembered: dict[tuple[str, CallKey], Completion | ModelError] | None = None
+        self.budget = _run_budget(started)
+        self._call_context = replace(
+            _call_context(started, self.budget),
+            batch_answer=lambda model_id, key, _: self.batch_answers.get((model_id, key)),
+        )
         if not started.is_complete:
             for model_id in chain.from_iterable(context.plan.requested_models.values()):
                 self._services.provider(model_id)
@@ -66,7 +77,8 @@ class RunModels:
         listeners = (*self._call_context.listeners, listener)
         model_id = self._run.plan.speakers[self._run.plan.benchmark.cast.tested]
         context = replace(self._call_context, listeners=listeners)
-        return CalledModel(model_id, self._services, context)
+        model = CalledModel(model_id, self._services, context)
+        return model if self._remembered is None else _RememberingModel(model, self._remembered)
 
     def check(self) -> None:
         self._run.cancel_token.check()
@@ -103,8 +115,24 @@ class RunModels:
             raise
         items.finish()
 
-    def jury(self) -> Jury | None:
-        """Who scores the turns; `None` if nobody does."""
+    def batch_service(self, model_id: str) -> BatchService:
+        """The batch inference of a model's provider."""
+        provider = self._services.provider(model_id)
+        service: BatchService | None = provider.batches()
+        assert service is not None  # noqa: S101 -- a setting that asks for another's is refused
+        return service
+
+    def remembering(self, publish: Callable[[Turn], None]) -> "RunModels":
+        """The same models, which publish elsewhere: what they answer, these will answer again
+        without a call.
+        """
+        self._remembered = {}
+        other = copy(self)
+        other._publish = publish  # noqa: SLF001 -- its own
+        return other
+
+    def jury(self, model: Callable[[str], Model] | None = None) -> Jury | None:
+        """Who scores the turns; `None` if nobody does. `model` takes the place of a judge's."""
         config, rubric = self._run.config, self._run.plan.rubric
         if not (rubric and config.jurors):
             return None
@@ -121,20 +149,44 @@ class RunModels:
         return jury_of(
             config,
             judge,
-            self._called,
+            model or self._called,
             at_once=self._at_once,
             failure=self._replay_log.failure,
             notice=self._run.notices.add,
         )
 
     def _called(self, model_id: str) -> Model:
-        return CalledModel(model_id, self._services, self._call_context)
+        model = CalledModel(model_id, self._services, self._call_context)
+        return model if self._remembered is None else _RememberingModel(model, self._remembered)
 
     def _at_once(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
         """The results of all works; all but the first have threads of their own."""
         first, *further = works
         futures = [start_thread(work) for work in further]
         return [first(), *map(self._run.cancel_token.result, futures)]
+
+
+class _RememberingModel(Struct, frozen=True):
+    """Answers a call, or fails, as it did before."""
+
+    inner: Model
+    outcomes: dict[tuple[str, CallKey], Completion | ModelError]
+
+    @property
+    def model_id(self) -> str:
+        return self.inner.model_id
+
+    def complete(self, request: Request, key: CallKey) -> Completion:
+        place = (self.model_id, key)
+        if place not in self.outcomes:
+            try:
+                self.outcomes[place] = self.inner.complete(request, key)
+            except ModelError as error:
+                self.outcomes[place] = error
+        outcome = self.outcomes[place]
+        if isinstance(outcome, ModelError):
+            raise outcome
+        return outcome
 
 
 def new_budget(
@@ -167,9 +219,8 @@ def earlier_usd(budget: Budget, plan: Plan, replay_log: ReplayLog) -> float:
     )
 
 
-def _call_context(started: StartedRun) -> CallContext:
+def _call_context(started: StartedRun, budget: Budget | None) -> CallContext:
     context, config = started.context, started.context.config
-    budget = _run_budget(started)
     journal = JournalListener(started.log, context.clock, context.cancel_token.result)
     listeners = (budget.on_call, journal.on_call) if budget else (journal.on_call,)
     return CallContext(

@@ -202,6 +202,7 @@ def prepare(
         *_provider_problems(called),
         *(_gate_problems(config, benchmark, episode) if benchmark else ()),
         *(_offline_problems(config, benchmark) if benchmark else ()),
+        *(_batch_problems(config, benchmark) if benchmark else ()),
     ]
     is_judged = episode is None or _rubric_of(episode) is not None
     if not is_judged and config.judge_model is not None:
@@ -350,6 +351,15 @@ def _gate_problems(
             yield Problem.of(f"{{{gate.setting}}} {NO_LIMIT}", word=gate.metric)
         else:
             yield unknown_metric(gate, gate.metric, metrics)
+
+
+def _batch_problems(config: RunConfig, benchmark: Benchmark) -> Iterator[Problem]:
+    if config.via == "batch" and not benchmark.has_single_calls:
+        yield Problem.of(
+            "{via} batch: in {benchmark} each call depends on the answers before it. The judges' "
+            "calls do not: {judge_via}.",
+            benchmark=config.benchmark,
+        )
 
 
 def _offline_problems(config: RunConfig, benchmark: Benchmark) -> Iterator[Problem]:

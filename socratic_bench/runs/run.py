@@ -12,6 +12,7 @@ from socratic_bench.errors import BenchError, InternalError, ModelError, Stopped
 from socratic_bench.models.cancel import CancelToken
 from socratic_bench.ports.benchmark import Benchmark
 from socratic_bench.ports.store import Entry
+from socratic_bench.runs.batches import collect_batches
 from socratic_bench.runs.context import Listener, RunContext, new_context
 from socratic_bench.runs.finish import finish_run
 from socratic_bench.runs.judge_turns import Outcome, PlayedTurns, TurnRecord
@@ -119,6 +120,7 @@ def _play(started: StartedRun, stores: RunStores, record: TurnRecord) -> Outcome
         context.notices.add_passing(text)
     models = RunModels(started, stores, record.add)  # connects
     context.listener.on_wait("")
+    collect_batches(started, models)
     record.jury = models.jury()
     outcome: Outcome
     try:

@@ -13,6 +13,7 @@ from socratic_bench.concurrency import ConnectionLimit, start_thread
 from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.models import load_provider
 from socratic_bench.models.adaptive_rate import RateNarrowed
+from socratic_bench.models.batch import BatchJobs
 from socratic_bench.models.budget import SpendingLimit
 from socratic_bench.models.call import CallServices
 from socratic_bench.models.cancel import CancelToken
@@ -38,6 +39,7 @@ class Services:
         spending: a limit that the runs spend from together, in place of each run's own budget.
         max_connections: the most requests under way at once.
         on_narrowed: hears of throttling that slows a model down.
+        batch_jobs: the jobs of the runs; without any, each run has its own.
     """
 
     def __init__(
@@ -48,7 +50,9 @@ class Services:
         spending: SpendingLimit | None = None,
         max_connections: int | None = None,
         on_narrowed: Callable[[RateNarrowed], None] | None = None,
+        batch_jobs: BatchJobs | None = None,
     ) -> None:
+        self.batch_jobs = batch_jobs or BatchJobs()
         self.cancel_token = CancelToken(monotonic_s=monotonic_s)
         self.rate_targets = rate_targets or RateTargets(stall_s=None, monotonic_s=monotonic_s)
         self.spending = spending

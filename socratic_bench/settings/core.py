@@ -12,6 +12,8 @@ from socratic_bench.settings.endpoints import Endpoint
 from socratic_bench.settings.reader import READERS, Reader, parse_number
 from socratic_bench.turns import JuryRule
 
+Via = Literal["now", "batch", "auto"]
+
 MAX_TURNS = 500  # of a benchmark that sets no bound of its own
 MOST_TURNS = 1_000_000  # the highest bound that a benchmark may set
 MAX_ATTEMPTS = 10
@@ -232,6 +234,46 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
             high=30 * 86400,
         ),
     ] = None
+    via: Annotated[
+        Via,
+        _service(
+            "HOW",
+            "calls of the tested model: {choices} (default {default})",
+            "how the model under test is called: now, as a batch job at a lower price, or auto, as "
+            "is cheaper: [batch inference](bedrock.md#batch-inference)",
+        ),
+    ] = "now"
+    judge_via: Annotated[
+        Via,
+        _judging(
+            "HOW",
+            "calls of the judges: {choices} (default {default})",
+            "how judges are called: see `--via`",
+        ),
+    ] = "now"
+    batch_role_arn: Annotated[
+        str | None,
+        _service(
+            "ARN",
+            "role in which Bedrock reads and writes the records of batch jobs",
+            variables=("BEDROCK_BATCH_ROLE_ARN",),
+        ),
+    ] = None
+    batch_s3: Annotated[
+        str | None,
+        _service(
+            "URI",
+            "s3://BUCKET/PREFIX for the records of batch jobs",
+            default_words="the bucket of results",
+            variables=("BEDROCK_BATCH_S3",),
+        ),
+    ] = None
+    wait: Annotated[
+        bool,
+        _service(
+            None, "submit batch jobs and exit; --resume collects", flag="no-wait", is_afresh=True
+        ),
+    ] = True
     max_cost_usd: Annotated[
         float | None,
         _service(
@@ -420,6 +462,13 @@ class CoreConfig(GenerateConfig, frozen=True, kw_only=True):
     @property
     def all_gates(self) -> tuple[Gate, ...]:
         return (*self.gates, *self.gates_over)
+
+    @property
+    def batch_root(self) -> str | None:
+        """The S3 address below which the records of batch jobs are; `None` if there is none."""
+        if self.batch_s3 or not self.s3_bucket:
+            return self.batch_s3
+        return f"s3://{self.s3_bucket}/{self.s3_prefix.strip('/')}".rstrip("/")
 
     @property
     def jurors(self) -> tuple[str, ...]:

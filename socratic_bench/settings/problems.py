@@ -61,6 +61,7 @@ def problems_of(config: CoreConfig, max_turns: int) -> tuple[Problem, ...]:
         *_guardrail_problems(config),
         *_place_problems(config),
         *_bucket_problems(config),
+        *_batch_problems(config),
         *_resume_problems(config),
     )
 
@@ -184,6 +185,34 @@ def _place_problems(config: CoreConfig) -> Iterator[Problem]:
     role = config.assume_role_arn
     if role and not re.fullmatch(_ROLE_ARN, role):
         yield Problem.of("The role to assume is not an IAM role ARN: {role!r}.", role=role)
+
+
+def _batch_problems(config: CoreConfig) -> Iterator[Problem]:
+    """What batch inference lacks. By `auto` a run that lacks it is called now."""
+    names = [name for name in ("via", "judge_via") if getattr(config, name) == "batch"]
+    role, root = config.batch_role_arn, config.batch_s3
+    if role and not re.fullmatch(_ROLE_ARN, role):
+        yield Problem.of("{batch_role_arn} is not an IAM role ARN: {role!r}.", role=role)
+    if root and not re.fullmatch(rf"s3://{_BUCKET}(/[\w./=-]+)?/?", root):
+        yield Problem.of("{batch_s3} is not of the form s3://BUCKET/PREFIX: {root!r}.", root=root)
+    if not names:
+        return
+    first = f"{{{names[0]}}} batch"
+    lacking = {
+        f"{first} needs S3 and Bedrock: leave {{offline}} out.": config.offline,
+        f"{first} needs {{batch_role_arn}}.": not role,
+        f"{first} needs a place for its records: {{batch_s3}}.": not config.batch_root,
+        "{via} batch has a tier of its own: leave out {service_tier} and {latency_profile}.": (
+            "via" in names and (config.service_tier or config.latency_profile)
+        ),
+        "{judge_via} batch has no judge to call.": "judge_via" in names and not config.jurors,
+    }
+    yield from (Problem.of(text) for text, is_so in lacking.items() if is_so)
+    models = {"via": (config.model,), "judge_via": config.jurors}
+    pairs = [(name, model) for name in names for model in models[name]]
+    for way, model in pairs:
+        if provider_of(model) != BEDROCK:
+            yield Problem.of(f"{{{way}}} batch: {{id}} is not on Bedrock.", id=model)
 
 
 def _bucket_problems(config: CoreConfig) -> Iterator[Problem]:

@@ -102,6 +102,7 @@ class GoldenBenchmark(Benchmark):
         "inputs.pass_rule",
     )
     shorter = "ask fewer items ({num_items}) or less often ({invocations})"
+    has_single_calls = True
     parts = PARTS
     views = VIEWS
 
@@ -111,6 +112,12 @@ class GoldenBenchmark(Benchmark):
         problems: list[Words] = []
         if settings.prompt is not None:
             problems.append(Problem.of("{prompt} is nothing that golden asks: leave it out."))
+        if settings.via == "batch" and settings.prompt_optimization != "none":
+            problems.append(
+                Problem.of("{via} batch: {prompt_optimization} has calls that depend on others.")
+            )
+        if settings.via == "batch" and settings.latency_only:
+            problems.append(Problem.of("{via} batch has no latencies: leave out {latency_only}."))
         system = _attempt(problems, partial(_read_system, settings))
         data = _attempt(problems, partial(read_rows, settings))
         images = _attempt(problems, partial(read_images, settings, data.rows)) if data else None

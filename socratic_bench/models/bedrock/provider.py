@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from socratic_bench.catalogue.models import Capabilities, base_id, capabilities_of
 from socratic_bench.catalogue.tokens import PromptBlock, packed_schema
 from socratic_bench.errors import ModelError, Words, with_sentence
+from socratic_bench.models.bedrock.batch import BedrockBatches
 from socratic_bench.models.bedrock.capabilities import (
     OWN_FIELDS,
     ObservedCapabilities,
@@ -135,6 +136,10 @@ class Connection:
         if not signs_with_token(client):
             make_ready(self._session, self._endpoint.assume_role_arn)
 
+    def batches(self, options: Options) -> BedrockBatches:
+        """Batch inference with the session's credentials, which renew themselves."""
+        return BedrockBatches(self._session, self._endpoint, options)
+
     def note_answer(self, client: "BedrockRuntimeClient") -> None:
         """Note that the client's credentials are good, so that they may be renewed later."""
         if client is self.client:
@@ -218,6 +223,10 @@ class BedrockProvider(Provider):
         self._connection.note_answer(client)
         temperature = shaped.arguments["inferenceConfig"].get("temperature")
         return replace(answer, temperature=temperature)
+
+    def batches(self) -> BedrockBatches:
+        """Batch inference in the run's session."""
+        return self._connection.batches(self._options)
 
     def _optimise(self, request: Request) -> Answer:
         assumed = self._capabilities(OPTIMIZER).now
