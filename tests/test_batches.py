@@ -1,18 +1,21 @@
 """Batch inference: golden items and their verdicts as jobs, on the emulator and moto's S3."""
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 
 from socratic_bench.emulator import Emulator, Settings, parse_fault
-from tests.command import Outcome, account, run
-from tests.golden_runs import JUDGE, data_set, model, row
+from tests.command import COMMAND, Outcome, account, run
+from tests.golden_runs import JUDGE, model
 
-SECOND = "emulator.judge-strict-v1:0"
+SECOND = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
 ROLE = "arn:aws:iam::123456789012:role/batch"
 N_ITEMS = 240
 
@@ -20,7 +23,10 @@ N_ITEMS = 240
 class Endpoint:
     """An emulator beside moto's S3, and runs against both."""
 
-    def __init__(self, emulator: Emulator, moto_url: str, bucket: str, folder: Path) -> None:
+    def __init__(
+        self, emulator: Emulator, moto_url: str, bucket: str, folder: Path, client: Any
+    ) -> None:
+        self.client = client
         self.emulator = emulator
         self.bucket = bucket
         self.folder = folder
@@ -33,12 +39,34 @@ class Endpoint:
             BEDROCK_BATCH_S3=f"s3://{bucket}/jobs",
         )
 
-    def golden(self, *words: str, n_items: int = N_ITEMS, jurors: Sequence[str] = (JUDGE, SECOND)) -> Outcome:
-        rows = [row(f"item-{number}") for number in range(n_items)]
-        dataset = data_set(self.folder / f"{n_items}.jsonl", *rows)
-        base = ("--benchmark", "golden", "--model", model("right"), "--dataset", dataset)
+    def golden(
+        self,
+        *words: str,
+        n_items: int = N_ITEMS,
+        jurors: Sequence[str] = (JUDGE, SECOND),
+        entry: Sequence[str] = COMMAND,
+    ) -> Outcome:
+        # The emulator knows the 24 built-in items, two of them with pictures.
+        repeats = ("--invocations", str(n_items // 24))
+        base = ("--benchmark", "golden", "--model", model("right"), *repeats)
+        if "--no-judge" in words:
+            jurors = ()
         judges = [word for juror in jurors for word in ("--judge-model", juror)]
-        return run(*base, *judges, "--seed", "1", *words, env=self.env)
+        return run(*base, *judges, "--seed", "1", *words, env=self.env, entry=entry)
+
+    def jobs(self) -> list[Any]:
+        """The jobs in the order of their submission."""
+        keys = {"aws_access_key_id": "AKIAEXAMPLE", "aws_secret_access_key": "example"}
+        place = {"region_name": "us-east-1", "endpoint_url": self.emulator.url}
+        with closing(boto3.Session(**keys).client("bedrock", **place)) as bedrock:
+            return list(bedrock.list_model_invocation_jobs()["invocationJobSummaries"])
+
+    def manifest(self, job: Any) -> Any:
+        """What the service counted of a job."""
+        place = job["outputDataConfig"]["s3OutputDataConfig"]["s3Uri"].partition(self.bucket)[2]
+        key = f"{place.strip('/')}/{job['jobArn'].rpartition('/')[2]}/manifest.json.out"
+        body = self.client.get_object(Bucket=self.bucket, Key=key)["Body"].read()
+        return json.loads(body)
 
     def operations(self) -> Counter[str]:
         return Counter(request.operation for request in self.emulator.requests)
@@ -46,7 +74,7 @@ class Endpoint:
 
 @pytest.fixture
 def endpoint(
-    moto_url: str, bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    moto_url: str, bucket: str, client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Any]:
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", moto_url)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE")
@@ -58,7 +86,7 @@ def endpoint(
         emulator = Emulator(options)
         emulator.__enter__()
         endpoints.append(emulator)
-        return Endpoint(emulator, moto_url, bucket, tmp_path)
+        return Endpoint(emulator, moto_url, bucket, tmp_path, client)
 
     yield start
     for emulator in endpoints:
@@ -70,16 +98,153 @@ def document(outcome: Outcome, exit_code: int = 0) -> Any:
     return json.loads(outcome.stdout)
 
 
+def killing(method: str) -> tuple[str, ...]:
+    """The command, which dies as it is about to call a method of batch inference."""
+    code = (
+        "import os, signal, sys\n"
+        "from socratic_bench.models.bedrock.batch import BedrockBatches\n"
+        f"BedrockBatches.{method} = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "from cli.__main__ import main\n"
+        "sys.exit(main())\n"
+    )
+    return (sys.executable, "-c", code)
+
+
 BATCH = ("--via", "batch", "--judge-via", "batch")
+
+
+FAST = ("--max-concurrency", "64")
 
 
 def test_items_and_their_verdicts_go_through_three_jobs_at_half_the_price(endpoint):
     service = endpoint()
 
     batch = document(service.golden(*BATCH))
-
     operations = service.operations()
+    arns = service.jobs()
+    now = document(service.golden("--no-prompt-cache", *FAST))
+
     assert operations["CreateModelInvocationJob"] == 3
     assert operations["BatchRecord"] == 3 * N_ITEMS
     assert operations["Converse"] + operations["ConverseStream"] == 0
-    assert batch["metrics"]["success_rate"] == 1.0
+    assert batch["metrics"]["success_rate"] == now["metrics"]["success_rate"] == 1.0
+    assert [job["status"] for job in arns] == ["Completed"] * 3
+    # The tested model gets the same requests either way; a judge's lack its tool.
+    assert batch["usage"]["model"]["input_tokens"] == now["usage"]["model"]["input_tokens"]
+    assert batch["cost"]["model"]["total_usd"] == pytest.approx(
+        now["cost"]["model"]["total_usd"] / 2, abs=1e-6
+    )
+    # By the endpoint's own log, at half of 3 and 15 USD per million tokens; a tenth more for us.
+    usd = 0.0
+    for job in arns:
+        counts, share = service.manifest(job), 1.1 if job["modelId"] == SECOND else 1.0
+        usd += (1.5 * counts["inputTokenCount"] + 7.5 * counts["outputTokenCount"]) * share / 1e6
+    assert batch["cost"]["total"]["total_usd"] == pytest.approx(usd, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("fault", "status"),
+    [("job_partial", "PartiallyCompleted"), ("job_expired", "Expired"), ("job_stopped", "Stopped")],
+)
+def test_half_a_job_is_collected_and_the_rest_asked_for_on_demand(endpoint, fault, status):
+    service = endpoint(f"{fault}:model=right")
+
+    found = document(service.golden("--via", "batch", "--no-judge", *FAST))
+
+    assert service.jobs()[0]["status"] == status
+    operations = service.operations()
+    assert operations["BatchRecord"] == operations["ConverseStream"] == N_ITEMS / 2
+    assert found["usage"]["model"]["calls"] == N_ITEMS
+    assert any(f"ended as {status}: 120 of 240 records" in text for text in found["notices"])
+
+
+def test_a_failed_job_and_failed_records_are_asked_for_on_demand(endpoint):
+    service = endpoint("job_failed:model=right", "validation:model=judge-v1:count=7:op=BatchRecord")
+
+    found = document(service.golden(*BATCH, *FAST, jurors=(JUDGE,)))
+
+    operations = service.operations()
+    assert [job["status"] for job in service.jobs()] == ["Failed", "PartiallyCompleted"]
+    assert operations["BatchRecord"] == N_ITEMS
+    assert operations["ConverseStream"] == N_ITEMS + 7
+    assert found["metrics"]["success_rate"] == 1.0
+
+
+def test_jobs_that_are_not_waited_for_are_collected_by_resuming(endpoint):
+    service = endpoint()
+    words = (*BATCH, "-o", str(service.folder / "runs"), "--resume")
+
+    first = document(service.golden(*words, "--no-wait"))
+    again = document(service.golden(*words, "--no-wait"))
+    last = document(service.golden(*words))
+
+    assert (first["status"], first["end_reason"]) == ("partial", "batch_pending")
+    assert "--resume" in first["error"]["hint"]
+    assert again["run_id"] == first["run_id"] == last["run_id"]
+    assert last["status"] == "completed"
+    assert service.operations()["BatchRecord"] == 3 * N_ITEMS
+    assert len(service.jobs()) == 3
+
+
+@pytest.mark.parametrize("before", ["upload", "submit", "state"])
+def test_a_kill_at_any_moment_leaves_one_job(endpoint, before):
+    service = endpoint()
+    words = ("--via", "batch", "--no-judge", "-o", str(service.folder / "runs"), "--resume")
+
+    killed = service.golden(*words, entry=killing(before))
+    last = document(service.golden(*words))
+
+    assert killed.exit_code == -9
+    assert last["status"] == "completed"
+    assert len(service.jobs()) == 1
+    assert service.operations()["BatchRecord"] == N_ITEMS
+
+
+def test_too_few_records_are_asked_for_on_demand(endpoint):
+    service = endpoint()
+
+    found = document(service.golden("--via", "batch", "--no-judge", n_items=24))
+
+    assert service.operations() == {"ConverseStream": 24}
+    assert any("needs 100 records, and there are 24" in text for text in found["notices"])
+
+
+def test_a_budget_that_does_not_cover_the_job_submits_none(endpoint):
+    service = endpoint()
+
+    found = document(
+        service.golden("--via", "batch", "--no-judge", "--max-cost-usd", "0.001"), exit_code=6
+    )
+
+    assert found["end_reason"] == "budget"
+    assert not service.operations()
+
+
+def test_auto_takes_a_batch_where_it_is_cheaper(endpoint):
+    service = endpoint()
+
+    found = document(service.golden("--via", "auto", "--no-judge"))
+
+    assert service.operations()["BatchRecord"] == N_ITEMS
+    assert any("are made in a batch: expected are" in text for text in found["notices"])
+
+
+def test_a_batch_of_what_depends_on_answers_is_refused(endpoint):
+    service = endpoint()
+
+    outcome = run("--via", "batch", "--prompt", "What is force?", env=service.env)
+
+    assert outcome.exit_code == 2
+    assert "each call depends on the answers before it" in outcome.stderr
+    assert not service.operations()
+
+
+def test_a_dry_run_prices_both_ways(endpoint):
+    service = endpoint()
+
+    found = document(service.golden("--dry-run", "--no-prompt-cache"))
+
+    prices = found["via"]["model"]
+    assert prices["batch_usd"] == pytest.approx(prices["now_usd"] / 2, abs=1e-5)
+    assert prices["cheaper"] == "batch"
+    assert prices["flex_usd"] == prices["batch_usd"]

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from hashlib import sha256
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import orjson
 from msgspec import Struct
@@ -13,6 +13,7 @@ from socratic_bench.concurrency import start_thread
 from socratic_bench.ports.provider import Answer
 from socratic_bench.types import CallKey, Request
 
+Result = TypeVar("Result")
 # Each model's default quota, where Service Quotas does not tell it.
 MINIMUM_RECORDS = 100
 FIRST_POLL_S = 0.25
@@ -134,6 +135,7 @@ class BatchJobs:
     def __init__(self, n_runs: int = 1) -> None:
         self.rendezvous = Rendezvous(n_runs)
         self._lock = threading.Lock()
+        self._uploads: dict[str, Future[None]] = {}
         self._submissions: dict[str, Future[str]] = {}
 
     def plan(
@@ -151,18 +153,23 @@ class BatchJobs:
         )
         return job, body
 
-    def submit(self, job: Job, body: bytes | None, service: BatchService) -> "Future[str]":
-        """The job's ARN. Without a `body` its records were uploaded by an earlier process."""
+    def upload(self, job: Job, body: bytes, service: BatchService) -> "Future[None]":
+        """Write the records to the job's place."""
+        return self._once(
+            self._uploads, job, lambda: service.upload(job.place + RECORDS_FILE, body)
+        )
 
-        def send() -> str:
-            if body is not None:
-                service.upload(job.place + RECORDS_FILE, body)
-            return service.submit(job)
+    def submit(self, job: Job, service: BatchService) -> "Future[str]":
+        """The job's ARN."""
+        return self._once(self._submissions, job, lambda: service.submit(job))
 
+    def _once(
+        self, futures: "dict[str, Future[Result]]", job: Job, work: Callable[[], Result]
+    ) -> "Future[Result]":
         with self._lock:
-            if job.token not in self._submissions:
-                self._submissions[job.token] = start_thread(send)
-            return self._submissions[job.token]
+            if job.token not in futures:
+                futures[job.token] = start_thread(work)
+            return futures[job.token]
 
 
 def polls() -> Iterator[float]:

@@ -131,8 +131,7 @@ class _RunBatches:
         # All runs have noted the job before one of them submits it.
         meet(f"{role} noted", calls=())
         submitted = [
-            (job, self._jobs.submit(job, body, self._service(job.model_id)))
-            for job, body in jobs.values()
+            (job, self._jobs.submit(job, self._service(job.model_id))) for job, _ in jobs.values()
         ]
         for job, submission in submitted:
             self._collect_job(own[job.model_id], job, token.result(submission))
@@ -143,11 +142,15 @@ class _RunBatches:
         own: Mapping[str, Sequence[BatchCall]],
         jobs: Mapping[str, tuple[Job, bytes | None]],
     ) -> None:
-        """Reserve what the jobs may cost, and write those that are new to the journal."""
+        """Reserve what the jobs may cost; upload the records of new ones, and write these to the
+        journal, so that whoever resumes the run has all that a submission takes.
+        """
         for model, (job, body) in jobs.items():
             if self._models.budget:
                 self._models.budget.reserve_batch(own[model])
             if body is not None:
+                upload = self._jobs.upload(job, body, self._service(model))
+                self._context.cancel_token.result(upload)
                 self._started.log.add(BatchEntry(role=role, **asdict(job)))
         for write in self._started.log.writes():
             self._context.cancel_token.result(write)
