@@ -169,7 +169,8 @@ def _run_lines(status: SweepStatus) -> Iterator[str]:
         values = ", ".join(str(value) for value in run.axes.values() if value is not None)
         where = f" ({values}, repeat {run.repeat})" if values else ""
         age = "none" if run.age_seconds is None else f"{rough_duration(run.age_seconds)} ago"
-        state = "running" if run.is_running else "interrupted"
+        left = "pending in a batch job" if run.is_pending else "interrupted"
+        state = "running" if run.is_running else left
         turns = plural(run.n_turns, "turn")
         yield f"{run.run_id}{where}: {state}, {turns}, last record {age}"
     if len(status.unfinished) > MOST_LINES:

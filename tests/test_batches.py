@@ -248,3 +248,57 @@ def test_a_dry_run_prices_both_ways(endpoint):
     assert prices["batch_usd"] == pytest.approx(prices["now_usd"] / 2, abs=1e-5)
     assert prices["cheaper"] == "batch"
     assert prices["flex_usd"] == prices["batch_usd"]
+
+
+def sweep(service: Endpoint, *words: str) -> Outcome:
+    """Two models of golden in a sweep that stores its runs; each has half a job of its own."""
+    place = ("-o", str(service.folder / "sweep"), "--resume", "--quiet")
+    models = ("--models", model("right"), model("wrong"))
+    env = service.env | {"BEDROCK_MODEL_IDS": json.dumps([model("right"), model("wrong")])}
+    base = ("sweep", "--benchmark", "golden", "--judge-model", JUDGE, "--seed", "1")
+    return run(*base, *models, *place, *words, env=env)
+
+
+def test_a_sweep_has_one_job_for_each_model(endpoint):
+    service = endpoint()
+    words = (*BATCH, "--invocations", "3", "--repeats", "2")
+
+    pending = document(sweep(service, *words, "--no-wait"))
+    status = run("sweep", "status", str(service.folder / "sweep"), env=service.env)
+    found = document(sweep(service, *words))
+
+    assert (pending["status"], pending["end_reason"]) == ("partial", "batch_pending")
+    assert status.stderr.count("pending in a batch job") == 4
+    assert [run["is_pending"] for run in json.loads(status.stdout)["unfinished"]] == [True] * 4
+    assert found["status"] == "completed"
+    jobs = service.jobs()
+    assert Counter(job["modelId"] for job in jobs) == {
+        model("right"): 1,
+        model("wrong"): 1,
+        JUDGE: 1,
+    }
+    assert service.operations()["BatchRecord"] == 2 * 144 + 288
+
+
+def test_a_socratic_sweep_with_auto_stays_on_demand(endpoint):
+    service = endpoint()
+    place = ("-o", str(service.folder / "sweep"), "--quiet", "--seed", "1")
+    auto = ("--via", "auto", "--judge-via", "auto", "--turns", "5", "--repeats", "2")
+    words = (
+        "sweep",
+        "--models",
+        model("socratic"),
+        "--scenarios",
+        "ai-ethics",
+        "--judge-model",
+        JUDGE,
+        *auto,
+        *place,
+    )
+    env = service.env | {"BEDROCK_MODEL_IDS": json.dumps([model("socratic")])}
+
+    found = document(run(*words, env=env))
+
+    assert found["status"] == "completed"
+    assert not service.jobs()
+    assert service.operations()["ConverseStream"] >= 20

@@ -39,6 +39,9 @@ class UnfinishedRun(Struct, frozen=True, kw_only=True):
     is_running: Annotated[
         bool, doc("a process that is alive plays it: it holds its lease, or its lock in a folder")
     ]
+    is_pending: Annotated[
+        bool, doc("a batch job that was submitted has its calls; resume the sweep to collect them")
+    ]
     age_seconds: Annotated[
         Amount | None,
         doc("seconds since its last record, by the clock of this machine; null: unknown"),

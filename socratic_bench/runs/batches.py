@@ -46,19 +46,34 @@ def collect_batches(started: StartedRun, models: RunModels) -> None:
     """
     plan, config = started.context.plan, started.context.config
     tested = plan.benchmark.cast.tested
-    rendezvous = started.context.services.batch_jobs.rendezvous
     batches = _RunBatches(started, models)
     try:
-        if not started.is_complete and batches.is_chosen(tested, config.via):
+        if started.is_complete:
+            return
+        if not plan.is_rejudged and batches.is_chosen(tested, config.via):
             batches.collect(tested, _gather_tested(plan, models, batches))
         else:
-            batches.collect(tested, ())
-        if plan.rubric and not started.is_complete and batches.is_chosen(JUDGE, config.judge_via):
+            batches.skip(tested)
+        if plan.rubric and batches.is_chosen(JUDGE, config.judge_via):
             batches.collect(JUDGE, _gather_verdicts(plan, models, batches))
-        else:
-            batches.collect(JUDGE, ())
     finally:
-        rendezvous.leave(started.context.run_id)
+        batches.leave()
+
+
+def ways(plan: Plan) -> tuple[Via, Via]:
+    """How the model under test and the judges are called: `auto` takes what is cheaper."""
+    config = plan.config
+    if "auto" not in (config.via, config.judge_via):
+        return config.via, config.judge_via
+    prices = via_prices(plan)
+    has_place = not config.offline and config.batch_role_arn and config.batch_root
+
+    def resolve(via: Via, role: Role) -> Via:
+        if via != "auto":
+            return via
+        return prices[role].cheaper if has_place and can_batch(plan, role) else "now"
+
+    return resolve(config.via, plan.benchmark.cast.tested), resolve(config.judge_via, JUDGE)
 
 
 def via_prices(plan: Plan) -> Mapping[Role, ViaPrices]:
@@ -95,11 +110,23 @@ class _RunBatches:
         is_cheaper = prices.cheaper == "batch"
         lacking = config.offline or not (config.batch_role_arn and config.batch_root)
         reason = " There is no role or S3 place for batches." if is_cheaper and lacking else ""
+        if self._context.services.spending:
+            # Cells that wait for each other's calls cannot wait for what others leave of a budget.
+            lacking, reason = True, " A budget that runs share goes with calls on demand alone."
         chosen = "in a batch" if is_cheaper and not lacking else "on demand"
         self._context.notices.add(
             f"The calls of the {role} are made {chosen}: {prices.words}.{reason}"
         )
         return chosen == "in a batch"
+
+    def skip(self, role: Role) -> None:
+        """The run has no calls for the jobs of a role: others do not wait for it."""
+        for stage in (role, f"{role} noted"):
+            self._jobs.rendezvous.meet(stage, self._context.run_id, (), lambda _: None)
+
+    def leave(self) -> None:
+        """The run takes part in no more jobs."""
+        self._jobs.rendezvous.leave(self._context.run_id)
 
     def is_open(self, request: Request, key: CallKey) -> bool:
         """Whether the call was not answered by an earlier process."""

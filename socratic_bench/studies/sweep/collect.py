@@ -67,7 +67,7 @@ class StoredSweep:
         unfinished = [
             _unfinished(self._store, run, cells.get(run.run_id), now)
             for run in read.cells
-            if run.state in ("running", "judging")
+            if run.state in ("running", "pending", "judging")
         ]
         failed = [
             _to_failed_cell(run, cells[run.run_id]) for run in read.cells if run.run_id in cells
@@ -221,6 +221,7 @@ def _unfinished(
         axes={**run.axes},
         repeat=cell.repeat if cell else None,
         n_turns=run.turn,
+        is_pending=run.state == "pending",
         is_running=_is_played(store, RunKeys(run.run_id)),
         age_seconds=run.age_s(now),
     )

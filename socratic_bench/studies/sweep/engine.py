@@ -208,6 +208,11 @@ class SweepControl:
         """Those of the cells that wait."""
         return frozenset(job.cell.model for job in self._waiting)
 
+    @property
+    def cells(self) -> Sequence[Cell]:
+        """Those that wait."""
+        return [job.cell for job in self._waiting]
+
     def take(self) -> CellJob | None:
         """The next cell; `None` if no other is to be begun."""
         while True:
@@ -249,7 +254,7 @@ class SweepControl:
             self.n_elsewhere += 1
         elif error and error.end_reason in FATAL:
             self._token.end(error)
-        elif error and error.end_reason == "budget":
+        elif error and error.end_reason in ("budget", "batch_pending"):
             self._spent = self._spent or error
         self._leave(job)
 
@@ -335,7 +340,7 @@ def _row(
 
 # A run that ends for these reasons is resumed with the sweep.
 UNDER_WAY: frozenset[EndReason] = frozenset(
-    {"interrupted", "deadline", "budget", "credentials", "artifacts"}
+    {"interrupted", "deadline", "budget", "batch_pending", "credentials", "artifacts"}
 )
 
 # Makes a run's listener one that traces it, too.
@@ -377,6 +382,12 @@ class SweepEngine(Struct, frozen=True, kw_only=True):
                     future.result()
 
     def _play(self, job: CellJob, cancel_token: CancelToken) -> None:
+        try:
+            self._perform(job, cancel_token)
+        finally:
+            self.services.batch_jobs.rendezvous.leave(job.run_id)
+
+    def _perform(self, job: CellJob, cancel_token: CancelToken) -> None:
         token = cancel_token.sibling()
         try:
             plan = prepare(self.grid.config(job.cell), price_tables=self.services.price_tables)

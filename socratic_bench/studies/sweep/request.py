@@ -235,6 +235,19 @@ def _contradictions(plan: PlanFile, axes: Sequence[Axis]) -> Iterator[Problem]:
             )
 
 
+def _problems_of_batches(settings: SweepSettings, base: RunConfig) -> Iterator[Problem]:
+    if (base.via, base.judge_via) == ("now", "now"):
+        return
+    way = "via" if base.via != "now" else "judge_via"
+    if settings.shard:
+        yield Problem.of(f"{{shard}} is not for {{{way}}}: one job has the calls of all cells.")
+    if "batch" in (base.via, base.judge_via) and base.max_cost_usd is not None:
+        yield Problem.of(
+            f"{{max_cost_usd}} of a sweep is not for {{{way}}} batch: one job has the calls "
+            "of all cells, and none of them can wait for what others cost."
+        )
+
+
 def _problems_of_sweep(
     settings: SweepSettings, base: RunConfig, axes: Sequence[Axis], *, keeps: bool
 ) -> Iterator[Problem]:
@@ -252,6 +265,7 @@ def _problems_of_sweep(
     yield from _problems_of_targets(settings)
     if settings.retry_failed and not (settings.resume or settings.shard):
         yield Problem.of("{retry_failed} is given without {resume}.")
+    yield from _problems_of_batches(settings, base)
     if settings.shards_at_once and not settings.shard:
         yield Problem.of("{shards_at_once} is given without {shard}.")
 

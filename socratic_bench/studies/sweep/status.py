@@ -34,7 +34,7 @@ from socratic_bench.studies.places import (
 )
 from socratic_bench.types import CallKey, EndReason
 
-State = Literal["running", "judging", "completed", "failed"]
+State = Literal["running", "pending", "judging", "completed", "failed"]
 JOURNALS = "journal/runs/"
 MINUTE = timedelta(minutes=1)
 # The time left is estimated from the runs that ended so lately.
@@ -134,6 +134,7 @@ class _Journal:
         self.requests: list[tuple[datetime, str]] = []
         self.n_refused = 0
         self.is_ended = False
+        self.is_pending = False  # a batch job has its calls, none of which is answered yet
         self._n_read = 0
 
     def add_lines(self, body: bytes) -> None:
@@ -146,6 +147,8 @@ class _Journal:
 
     def add(self, record: _Record) -> None:
         self.is_ended = record.kind == "end"
+        if record.kind in ("batch", "asked", "answered", "end"):
+            self.is_pending = record.kind == "batch"
         if record.kind in ("run", "process"):
             self._begin_process(record)
         elif record.elapsed_s is not None and self.process_at:
@@ -250,7 +253,15 @@ class SweepReader:
             run_id=run_id,
             axes={name: journal.config.get(name) for name in self._axis_names()},
             repeat=row.repeat if row else None,
-            state="completed" if journal.is_ended else "judging" if is_judging else "running",
+            state=(
+                "completed"
+                if journal.is_ended
+                else "pending"
+                if journal.is_pending
+                else "judging"
+                if is_judging
+                else "running"
+            ),
             turn=journal.turn,
             n_turns=journal.n_turns,
             last_at=journal.last_at,

@@ -15,11 +15,14 @@ from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.documents.sweep import CellRow, SweepFile
 from socratic_bench.documents.usage import ModelThroughput
 from socratic_bench.errors import ArtifactError, BenchError, Naming, Problem
+from socratic_bench.models.batch import BatchJobs
 from socratic_bench.models.budget import SpendingLimit
 from socratic_bench.models.cancel import CancelToken, run_cancellable
 from socratic_bench.models.events import NOTED_WITHIN_S
 from socratic_bench.models.rate_limiter import RateTargets
 from socratic_bench.ports.benchmark import Benchmark
+from socratic_bench.runs import Plan, prepare
+from socratic_bench.runs.batches import ways
 from socratic_bench.runs.context import utc_now
 from socratic_bench.runs.prepare import draw_seed
 from socratic_bench.runs.services import Services
@@ -34,7 +37,7 @@ from socratic_bench.studies.sweep.engine import (
     Traced,
     untraced,
 )
-from socratic_bench.studies.sweep.grid import Cell, CellJob, Grid
+from socratic_bench.studies.sweep.grid import Cell, CellJob, Grid, kind_key
 from socratic_bench.studies.sweep.preflight import Preflight
 from socratic_bench.studies.sweep.request import SweepRequest
 from socratic_bench.studies.sweep.resume import (
@@ -379,6 +382,7 @@ class _SweepProcess:
             spending=budget.limit if budget else None,
             max_connections=settings.max_connections,
             on_narrowed=lambda narrowed: self._notice(f"{narrowed}."),
+            batch_jobs=BatchJobs(n_jobs),
         )
         with ExitStack() as stack:
             stack.enter_context(services)
@@ -400,8 +404,19 @@ class _SweepProcess:
                 called=self._called,
                 traced=self.traced,
             )
-            engine.play(min(settings.max_connections, n_jobs), self._token)
+            # Cells whose calls go by batch jobs wait for each other, so that all have one job.
+            has_batches = any("batch" in ways(plan) for plan in self._plans(control, grid))
+            at_once = n_jobs if has_batches else min(settings.max_connections, n_jobs)
+            engine.play(at_once, self._token)
             return targets.report()
+
+    def _plans(self, control: SweepControl, grid: Grid) -> Iterator[Plan]:
+        """One plan for each kind of cell, where calls may go by batch jobs."""
+        if {grid.base.via, grid.base.judge_via} == {"now"} or control.budget:
+            return
+        kinds = {kind_key(cell.values): cell for cell in control.cells}
+        for cell in kinds.values():
+            yield prepare(grid.config(cell), price_tables=self._asked.price_tables())
 
     def _notice(self, text: str) -> None:
         self._notices.append(text)
