@@ -44,7 +44,7 @@ unavailable, 5 too few turns judged, 6 budget, 7 deadline, 128+N signal N
 """
 # Flags of a run that asks the tested model, or is stored anew.
 EXCLUDED = {
-    *("fail-under", "fail-over", "no-judge", "resume", "resume-from", "brief", "config"),
+    *("fail-under", "fail-over", "no-judge", "resume", "resume-from", "brief", "config", "via"),
 }
 FIGURES = ("first", "second", "mean_difference", "absolute_error", "alpha")
 USD = " USD"

@@ -255,7 +255,8 @@ def sweep(service: Endpoint, *words: str) -> Outcome:
     place = ("-o", str(service.folder / "sweep"), "--resume", "--quiet")
     models = ("--models", model("right"), model("wrong"))
     env = service.env | {"BEDROCK_MODEL_IDS": json.dumps([model("right"), model("wrong")])}
-    base = ("sweep", "--benchmark", "golden", "--judge-model", JUDGE, "--seed", "1")
+    judge = () if "--no-judge" in words else ("--judge-model", JUDGE)
+    base = ("sweep", "--benchmark", "golden", *judge, "--seed", "1")
     return run(*base, *models, *place, *words, env=env)
 
 
@@ -302,3 +303,46 @@ def test_a_socratic_sweep_with_auto_stays_on_demand(endpoint):
     assert found["status"] == "completed"
     assert not service.jobs()
     assert service.operations()["ConverseStream"] >= 20
+
+
+def test_stored_runs_are_judged_by_one_job(endpoint):
+    service = endpoint()
+    folder = str(service.folder / "sweep")
+    axes = ("--models", model("socratic"), "--scenarios", "ai-ethics", "--no-judge")
+    env = service.env | {"BEDROCK_MODEL_IDS": json.dumps([model("socratic")])}
+    document(run("sweep", *axes, "--turns", "34", "--repeats", "3", "-o", folder, env=env))
+    n_turns = service.operations()["ConverseStream"]
+
+    words = ("--judge-model", JUDGE, "--judge-via", "batch", "--quiet")
+    judged = document(run("judge", folder, *words, env=service.env))
+
+    assert len(judged["runs"]) == 3
+    assert len(service.jobs()) == 1
+    assert service.operations()["BatchRecord"] == n_turns >= 100
+
+
+def test_verdicts_of_a_dialogue_may_go_by_a_batch(endpoint):
+    service = endpoint()
+    words = ("--model", model("socratic"), "--judge-model", JUDGE, "--judge-via", "batch")
+    env = service.env | {"BEDROCK_MODEL_IDS": json.dumps([model("socratic")])}
+
+    found = document(run(*words, "--seed", "1", "--turns", "3", "--prompt", "Why?", env=env))
+    n_calls = sum(found["usage"][role]["calls"] for role in ("tutor", "judge"))
+
+    assert found["judge"]["judged_turns"] == found["n_turns"] == 3
+    assert any("needs 100 records" in text for text in found["notices"])
+    assert service.operations().total() == n_calls >= 6
+
+
+def test_what_a_batch_lacks_is_told_before_the_first_call(endpoint):
+    service = endpoint()
+    env = {k: v for k, v in service.env.items() if "BATCH" not in k}
+
+    base = ("--benchmark", "golden", "--model", model("right"), "--via", "batch")
+    bare = run(*base, env=env)
+    shard = sweep(service, "--via", "batch", "--shard", "1/2")
+
+    assert bare.exit_code == shard.exit_code == 2
+    assert "--batch-role-arn" in bare.stderr
+    assert "--batch-s3" in bare.stderr
+    assert "--shard is not for --via" in shard.stderr

@@ -4,7 +4,9 @@ document tells how the verdicts differ.
 
 import json
 import re
+import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from statistics import fmean
 from typing import Any, cast
@@ -31,6 +33,7 @@ from socratic_bench.documents.turn import Agreement, votes_of
 from socratic_bench.documents.usage import CallUsage, RoleUsage, cost_total
 from socratic_bench.errors import Mistakes, Problem, UsageError, Words
 from socratic_bench.journal.replay import read_header
+from socratic_bench.models.batch import BatchJobs
 from socratic_bench.models.budget import SpendingLimit
 from socratic_bench.models.cancel import CancelToken
 from socratic_bench.ports.benchmark import (
@@ -38,6 +41,7 @@ from socratic_bench.ports.benchmark import (
     Length,
 )
 from socratic_bench.runs import Plan, perform, prepare
+from socratic_bench.runs.batches import ways
 from socratic_bench.runs.context import Listener
 from socratic_bench.runs.dry_run import Forecaster
 from socratic_bench.runs.gates import metric_at
@@ -144,6 +148,9 @@ def _prepared(
         raise UsageError([f"{source.name}: its journal is missing, which has its settings."])
     stored = replace(earlier_config(entries), seed=read_header(entries[0]).seed)
     config = _config(stored, requested, flagged)
+    # How the calls are made is this command's own.
+    ways = ("judge_via", "batch_role_arn", "batch_s3", "wait")
+    config = replace(config, via="now", **{name: getattr(requested, name) for name in ways})
     benchmark = cast("Benchmark", RecordedBenchmark(inner, inner.recorded(document)))
     plan = prepare(replace(config, s3_bucket=None, output_dir=None), benchmark=benchmark)
     if plan.rubric is None:
@@ -268,21 +275,36 @@ def judge_again(
     """
     results: dict[str, RunResult] = {}
     spending = None if max_cost_usd is None else SpendingLimit(max_cost_usd)
-    with Services(monotonic_s=cancel_token.monotonic_s, spending=spending) as services:
-        for run in runs:
-            token = cancel_token.sibling()
-            with cancel_token.parent_of(token):
-                result = perform(
-                    run.plan,
-                    listener=listener(run.plan),
-                    cancel_token=token,
-                    is_journal_shown=False,
-                    services=services,
-                )
-            results[run.run_id] = result
-            if result.end_reason in _OF_ALL and result.status != "completed":
-                break
-    return results
+    # Runs whose verdicts may go by batch jobs wait for each other, so that all have one job.
+    at_once = len(runs) if ways(runs[0].plan)[1] == "batch" else 1
+    is_over = threading.Event()
+
+    def judge(services: Services, run: Rejudging) -> None:
+        if is_over.is_set():
+            return
+        token = cancel_token.sibling()
+        with cancel_token.parent_of(token):
+            result = perform(
+                run.plan,
+                listener=listener(run.plan),
+                cancel_token=token,
+                is_journal_shown=False,
+                services=services,
+            )
+        services.batch_jobs.rendezvous.leave(run.run_id)
+        results[run.run_id] = result
+        if result.end_reason in _OF_ALL and result.status != "completed":
+            is_over.set()
+
+    with (
+        Services(
+            monotonic_s=cancel_token.monotonic_s, spending=spending, batch_jobs=BatchJobs(at_once)
+        ) as services,
+        ThreadPoolExecutor(at_once) as pool,
+    ):
+        for future in [pool.submit(judge, services, run) for run in runs]:
+            future.result()
+    return {run.run_id: results[run.run_id] for run in runs if run.run_id in results}
 
 
 def forecast(runs: Sequence[Rejudging], max_cost_usd: float | None = None) -> JudgingsDryRun:

@@ -78,7 +78,7 @@ def document_of(
         status="completed"
         if len(completed) == len(result.cells)
         else "partial"
-        if completed
+        if completed or (result.error and result.error.end_reason == "batch_pending")
         else "failed",
         benchmark=result.benchmark.name,
         primary_metric=primary,
