@@ -179,7 +179,7 @@ def test_jobs_that_are_not_waited_for_are_collected_by_resuming(endpoint):
     last = document(service.golden(*words))
 
     assert (first["status"], first["end_reason"]) == ("partial", "batch_pending")
-    assert "--resume" in first["error"]["hint"]
+    assert f"socratic-runner resume {first['run_id']}" in first["error"]["hint"]
     assert again["run_id"] == first["run_id"] == last["run_id"]
     assert last["status"] == "completed"
     assert service.operations()["BatchRecord"] == 3 * N_ITEMS
@@ -311,14 +311,13 @@ def test_stored_runs_are_judged_by_one_job(endpoint):
     axes = ("--models", model("socratic"), "--scenarios", "ai-ethics", "--no-judge")
     env = service.env | {"BEDROCK_MODEL_IDS": json.dumps([model("socratic")])}
     document(run("sweep", *axes, "--turns", "34", "--repeats", "3", "-o", folder, env=env))
-    n_turns = service.operations()["ConverseStream"]
 
     words = ("--judge-model", JUDGE, "--judge-via", "batch", "--quiet")
     judged = document(run("judge", folder, *words, env=service.env))
 
     assert len(judged["runs"]) == 3
     assert len(service.jobs()) == 1
-    assert service.operations()["BatchRecord"] == n_turns >= 100
+    assert service.operations()["BatchRecord"] == 3 * 34
 
 
 def test_verdicts_of_a_dialogue_may_go_by_a_batch(endpoint):

@@ -212,6 +212,7 @@ class BatchEntry(Timed, frozen=True, kw_only=True, tag_field="kind", tag="batch"
     token: Annotated[str, doc("its clientRequestToken: a digest of its records and the attempt")]
     role_arn: Annotated[str, doc("the role in which the service reads and writes the place")]
     n_records: Annotated[int, Meta(ge=1, description="its records, also of other runs")]
+    run_ids: Annotated[tuple[str, ...], doc("the runs that its records are of")]
 
 
 class EndEntry(Timed, frozen=True, kw_only=True, tag_field="kind", tag="end"):

@@ -13,6 +13,7 @@ from socratic_bench.concurrency import start_thread
 from socratic_bench.ports.provider import Answer
 from socratic_bench.types import CallKey, Request
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 # Each model's default quota, where Service Quotas does not tell it.
 MINIMUM_RECORDS = 100
@@ -47,6 +48,7 @@ class Job(Struct, frozen=True, kw_only=True):
         place: the S3 address of the folder with its records, and with its answers.
         token: the digest of the records and of the attempt, which makes the submission idempotent.
         role_arn: the role in which the service reads and writes the folder.
+        run_ids: the runs that the records are of.
     """
 
     model_id: str
@@ -54,6 +56,7 @@ class Job(Struct, frozen=True, kw_only=True):
     token: str
     role_arn: str
     n_records: int
+    run_ids: tuple[str, ...]
 
 
 class JobState(Struct, frozen=True, kw_only=True):
@@ -95,23 +98,23 @@ class Rendezvous:
         self._n_runs = n_runs
         self._lock = threading.Lock()
         self._left: set[str] = set()
-        self._calls: dict[str, dict[str, Sequence[BatchCall]]] = {}
+        self._brought: dict[str, dict[str, Sequence[Any]]] = {}
         self._complete: dict[str, Future[None]] = {}
 
     def meet(
         self,
         stage: str,
         run_id: str,
-        calls: Sequence[BatchCall],
+        brought: Sequence[Item],
         wait: Callable[["Future[None]"], None],
-    ) -> Sequence[BatchCall]:
-        """The calls of all runs at this stage, once all have come."""
+    ) -> list[Item]:
+        """What all runs have brought to this stage, once all have come."""
         with self._lock:
             complete = self._complete.setdefault(stage, Future())
-            self._calls.setdefault(stage, {})[run_id] = calls
+            self._brought.setdefault(stage, {})[run_id] = brought
         self._check()
         wait(complete)
-        return [call for _, own in sorted(self._calls[stage].items()) for call in own]
+        return [item for _, own in sorted(self._brought[stage].items()) for item in own]
 
     def leave(self, run_id: str) -> None:
         """The run has ended, or will not come."""
@@ -124,7 +127,7 @@ class Rendezvous:
             for stage, complete in self._complete.items():
                 if (
                     not complete.done()
-                    and len(self._left | set(self._calls[stage])) >= self._n_runs
+                    and len(self._left | set(self._brought[stage])) >= self._n_runs
                 ):
                     complete.set_result(None)
 
@@ -149,7 +152,12 @@ class BatchJobs:
         token = sha256(model_id.encode() + b"\n" + body + b"attempt 1").hexdigest()[:48]
         place = f"{root.rstrip('/')}/batches/{token}/"
         job = Job(
-            model_id=model_id, place=place, token=token, role_arn=role_arn, n_records=len(ordered)
+            model_id=model_id,
+            place=place,
+            token=token,
+            role_arn=role_arn,
+            n_records=len(ordered),
+            run_ids=tuple(sorted({call.run_id for call in calls})),
         )
         return job, body
 

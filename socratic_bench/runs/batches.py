@@ -14,7 +14,7 @@ from msgspec.structs import asdict
 from socratic_bench.documents.cost import Billing
 from socratic_bench.documents.dry_run import ViaPrices
 from socratic_bench.documents.journal import BatchEntry
-from socratic_bench.errors import ModelError, Problem, Stopped
+from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.journal.log import request_sha256
 from socratic_bench.models.batch import (
     ENDED,
@@ -121,7 +121,7 @@ class _RunBatches:
 
     def skip(self, role: Role) -> None:
         """The run has no calls for the jobs of a role: others do not wait for it."""
-        for stage in (role, f"{role} noted"):
+        for stage in (f"{role} earlier", role, f"{role} noted"):
             self._jobs.rendezvous.meet(stage, self._context.run_id, (), lambda _: None)
 
     def leave(self) -> None:
@@ -138,15 +138,17 @@ class _RunBatches:
     def collect(self, role: Role, calls: Sequence[BatchCall]) -> None:
         """Have the calls answered by jobs that the runs of a sweep share, one for each model."""
         context, token = self._context, self._context.cancel_token
+        noted = [entry for entry in self._started.replay_log.batches if entry.role == role]
+        meet = partial(self._jobs.rendezvous.meet, run_id=context.run_id, wait=token.result)
+        # A killed process may have noted the job in the journals of some of its runs alone.
         earlier = {
             entry.model_id: entry
-            for entry in self._started.replay_log.batches
-            if entry.role == role
+            for entry in [*meet(f"{role} earlier", brought=noted), *noted]
+            if context.run_id in entry.run_ids
         }
         own = by_model(calls)
         new = [call for call in calls if call.model_id not in earlier]
-        meet = partial(self._jobs.rendezvous.meet, run_id=context.run_id, wait=token.result)
-        everyones = by_model(meet(role, calls=new))
+        everyones = by_model(meet(role, brought=new))
         jobs: dict[str, tuple[Job, bytes | None]] = {}
         for model in own:
             if entry := earlier.get(model):
@@ -156,12 +158,12 @@ class _RunBatches:
                 jobs[model] = planned
         self._note(role, own, jobs)
         # All runs have noted the job before one of them submits it.
-        meet(f"{role} noted", calls=())
-        submitted = [
-            (job, self._jobs.submit(job, self._service(job.model_id))) for job, _ in jobs.values()
-        ]
-        for job, submission in submitted:
-            self._collect_job(own[job.model_id], job, token.result(submission))
+        meet(f"{role} noted", brought=())
+        for job, _ in jobs.values():
+            token.result(self._jobs.submit(job, self._service(job.model_id)))
+        for model, (job, _) in jobs.items():
+            arn = token.result(self._jobs.submit(job, self._service(model)))
+            self._collect_job(own[model], job, arn)
 
     def _note(
         self,
@@ -239,7 +241,6 @@ class _RunBatches:
                 raise Stopped(
                     f"Submitted, and not waited for: {text}.",
                     end_reason="batch_pending",
-                    hint=Problem.of("The same command with {resume} collects the answers."),
                 )
             context.listener.on_wait(text)
             context.cancel_token.sleep(next(waits))
