@@ -193,7 +193,7 @@ def add_resume_hints(
     if started is None or is_final or plan.order:  # a sweep says how all of it is resumed
         return
     journal = started.journal
-    if not any(entry.get("kind") == "answered" for entry in journal.entries):
+    if not any(entry.get("kind") in ("answered", "batch") for entry in journal.entries):
         return
     if plan.is_rejudged:
         error.hints = tuple(dict.fromkeys((*error.hints, GIVE_AGAIN)))
