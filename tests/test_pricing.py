@@ -319,7 +319,7 @@ BROKEN = {
             "models['a'].default.output: Expected `float`, got `str`.",
             f"models['b'].turbo is not known; available: {', '.join(PRICED)}, stand_in.",
             "models['b'].stand_in: Expected `bool`, got `int`.",
-            "models['b'] has no tier: give default, priority, flex, optimized.",
+            "models['b'] has no tier: give default, priority, flex, batch, optimized.",
             "models['c'].default.output is missing.",
             "models['c'].flex must be an object.",
             "models['d'] must be an object.",

@@ -82,15 +82,6 @@ class Jobs:
                 self._finish(job)
             return job.document
 
-    def stop(self, arn: str) -> JsonObject:
-        """Stop a job after half of its records."""
-        with self._lock:
-            job = self._find(arn)
-            if job.status in _STEPS:
-                job.fault = "job_stopped"
-                self._finish(job)
-            return {}
-
     def list(self) -> JsonObject:
         with self._lock:
             return {"invocationJobSummaries": [job.document for job in self._jobs.values()]}

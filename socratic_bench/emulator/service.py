@@ -179,9 +179,6 @@ class Service:
             case "GET", ["model-invocation-job", arn]:
                 outcome.operation = "GetModelInvocationJob"
                 outcome.send_json(self._jobs.look(arn))
-            case "POST", ["model-invocation-job", arn, "stop"]:
-                outcome.operation = "StopModelInvocationJob"
-                outcome.send_json(self._jobs.stop(arn))
             case "GET", ["model-invocation-jobs"]:
                 outcome.operation = "ListModelInvocationJobs"
                 outcome.send_json(self._jobs.list())

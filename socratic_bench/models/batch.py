@@ -1,7 +1,7 @@
 """Batch inference: one job for all calls of a model, submitted once whatever ends the process."""
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from hashlib import sha256
 from typing import Any, Protocol, TypeVar
@@ -89,17 +89,19 @@ class BatchService(Protocol):
         """What each record was answered, by its id; a text says why it has failed."""
 
 
-class Rendezvous:
-    """Runs that wait for each other, so that their calls become one job per model; safe to use from
-    several threads. A run that ends without coming is not waited for.
+class BatchJobs:
+    """Where runs wait for each other, so that their calls become one job per model, which is
+    planned, uploaded and submitted once. A run that ends without coming is not waited for. Safe to
+    use from several threads.
     """
 
     def __init__(self, n_runs: int = 1) -> None:
         self._n_runs = n_runs
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._left: set[str] = set()
         self._brought: dict[str, dict[str, Sequence[Any]]] = {}
         self._complete: dict[str, Future[None]] = {}
+        self._done: dict[Hashable, Future[Any]] = {}
 
     def meet(
         self,
@@ -112,7 +114,7 @@ class Rendezvous:
         with self._lock:
             complete = self._complete.setdefault(stage, Future())
             self._brought.setdefault(stage, {})[run_id] = brought
-        self._check()
+            self._check()
         wait(complete)
         return [item for _, own in sorted(self._brought[stage].items()) for item in own]
 
@@ -120,64 +122,39 @@ class Rendezvous:
         """The run has ended, or will not come."""
         with self._lock:
             self._left.add(run_id)
-        self._check()
+            self._check()
+
+    def once(self, key: Hashable, work: Callable[[], Result]) -> "Future[Result]":
+        """The result of the work of that name, which is begun by the first who asks for it."""
+        with self._lock:
+            if key not in self._done:
+                self._done[key] = start_thread(work)
+            return self._done[key]
 
     def _check(self) -> None:
-        with self._lock:
-            for stage, complete in self._complete.items():
-                if (
-                    not complete.done()
-                    and len(self._left | set(self._brought[stage])) >= self._n_runs
-                ):
-                    complete.set_result(None)
+        for stage, complete in self._complete.items():
+            n_runs = len(self._left | set(self._brought[stage]))
+            if n_runs >= self._n_runs and not complete.done():
+                complete.set_result(None)
 
 
-class BatchJobs:
-    """The jobs of a process; each is uploaded and submitted once, whoever asks first."""
-
-    def __init__(self, n_runs: int = 1) -> None:
-        self.rendezvous = Rendezvous(n_runs)
-        self._lock = threading.Lock()
-        self._uploads: dict[str, Future[None]] = {}
-        self._submissions: dict[str, Future[str]] = {}
-
-    def plan(
-        self, calls: Sequence[BatchCall], service: BatchService, *, root: str, role_arn: str
-    ) -> tuple[Job, bytes]:
-        """The job of all calls to one model, and its file of records."""
-        ordered = sorted(calls, key=lambda call: call.record_id)
-        lines = [orjson.dumps(service.record(call)) for call in ordered]
-        body = b"".join(line + b"\n" for line in lines)
-        model_id = ordered[0].model_id
-        token = sha256(model_id.encode() + b"\n" + body + b"attempt 1").hexdigest()[:48]
-        place = f"{root.rstrip('/')}/batches/{token}/"
-        job = Job(
-            model_id=model_id,
-            place=place,
-            token=token,
-            role_arn=role_arn,
-            n_records=len(ordered),
-            run_ids=tuple(sorted({call.run_id for call in calls})),
-        )
-        return job, body
-
-    def upload(self, job: Job, body: bytes, service: BatchService) -> "Future[None]":
-        """Write the records to the job's place."""
-        return self._once(
-            self._uploads, job, lambda: service.upload(job.place + RECORDS_FILE, body)
-        )
-
-    def submit(self, job: Job, service: BatchService) -> "Future[str]":
-        """The job's ARN."""
-        return self._once(self._submissions, job, lambda: service.submit(job))
-
-    def _once(
-        self, futures: "dict[str, Future[Result]]", job: Job, work: Callable[[], Result]
-    ) -> "Future[Result]":
-        with self._lock:
-            if job.token not in futures:
-                futures[job.token] = start_thread(work)
-            return futures[job.token]
+def plan_job(
+    calls: Sequence[BatchCall], service: BatchService, *, root: str, role_arn: str
+) -> tuple[Job, bytes]:
+    """The job of all calls to one model, and its file of records."""
+    ordered = sorted(calls, key=lambda call: call.record_id)
+    body = b"".join(orjson.dumps(service.record(call)) + b"\n" for call in ordered)
+    model_id = ordered[0].model_id
+    token = sha256(model_id.encode() + b"\n" + body + b"attempt 1").hexdigest()[:48]
+    job = Job(
+        model_id=model_id,
+        place=f"{root.rstrip('/')}/batches/{token}/",
+        token=token,
+        role_arn=role_arn,
+        n_records=len(ordered),
+        run_ids=tuple(sorted({call.run_id for call in calls})),
+    )
+    return job, body
 
 
 def polls() -> Iterator[float]:

@@ -19,11 +19,13 @@ from socratic_bench.journal.log import request_sha256
 from socratic_bench.models.batch import (
     ENDED,
     MINIMUM_RECORDS,
+    RECORDS_FILE,
     BatchCall,
     BatchService,
     Job,
     JobState,
     by_model,
+    plan_job,
     polls,
 )
 from socratic_bench.ports.benchmark import EpisodeContext, PlayItem
@@ -63,17 +65,30 @@ def collect_batches(started: StartedRun, models: RunModels) -> None:
 def ways(plan: Plan) -> tuple[Via, Via]:
     """How the model under test and the judges are called: `auto` takes what is cheaper."""
     config = plan.config
-    if "auto" not in (config.via, config.judge_via):
-        return config.via, config.judge_via
-    prices = via_prices(plan)
-    has_place = not config.offline and config.batch_role_arn and config.batch_root
+    return (
+        _choose(plan, plan.benchmark.cast.tested, config.via)[0],
+        _choose(plan, JUDGE, config.judge_via)[0],
+    )
 
-    def resolve(via: Via, role: Role) -> Via:
-        if via != "auto":
-            return via
-        return prices[role].cheaper if has_place and can_batch(plan, role) else "now"
 
-    return resolve(config.via, plan.benchmark.cast.tested), resolve(config.judge_via, JUDGE)
+def _choose(plan: Plan, role: Role, via: Via) -> tuple[Via, str]:
+    """How a role's calls are made, and what people should know of the choice of `auto`."""
+    config = plan.config
+    # No later call may depend on the answers.
+    can_batch = bool(config.jurors) if role == JUDGE else plan.benchmark.has_single_calls
+    if via != "auto":
+        return via, ""
+    if not can_batch or (role != JUDGE and plan.episode.opening.is_given):
+        return "now", ""
+    prices = via_prices(plan)[role]
+    reason = ""
+    if prices.cheaper == "batch" and (
+        config.offline or not (config.batch_role_arn and config.batch_root)
+    ):
+        reason = " There is no role or S3 place for batches."
+    chosen: Via = "now" if reason else prices.cheaper
+    made = "in a batch" if chosen == "batch" else "on demand"
+    return chosen, f"The calls of the {role} are made {made}: {prices.words}.{reason}"
 
 
 def via_prices(plan: Plan) -> Mapping[Role, ViaPrices]:
@@ -93,40 +108,28 @@ class _RunBatches:
         self._models = models
         self._context = started.context
         self._jobs = started.context.services.batch_jobs
-        self._prices: Mapping[Role, ViaPrices] | None = None
 
     def is_chosen(self, role: Role, via: Via) -> bool:
         """Whether a role's calls go by a job; `auto` takes what is cheaper, and says so."""
-        if via != "auto":
-            return via == "batch"
         if any(entry.role == role for entry in self._started.replay_log.batches):
             return True  # an earlier process has decided
-        plan, config = self._context.plan, self._context.config
-        if not can_batch(plan, role):
+        if via == "auto" and self._context.services.spending:
+            # Runs that wait for each other's calls cannot wait for what others leave of a budget.
+            self._context.notices.add(f"The {role} is called on demand: runs share a budget.")
             return False
-        if self._prices is None:
-            self._prices = via_prices(plan)
-        prices = self._prices[role]
-        is_cheaper = prices.cheaper == "batch"
-        lacking = config.offline or not (config.batch_role_arn and config.batch_root)
-        reason = " There is no role or S3 place for batches." if is_cheaper and lacking else ""
-        if self._context.services.spending:
-            # Cells that wait for each other's calls cannot wait for what others leave of a budget.
-            lacking, reason = True, " A budget that runs share goes with calls on demand alone."
-        chosen = "in a batch" if is_cheaper and not lacking else "on demand"
-        self._context.notices.add(
-            f"The calls of the {role} are made {chosen}: {prices.words}.{reason}"
-        )
-        return chosen == "in a batch"
+        chosen, notice = _choose(self._context.plan, role, via)
+        if notice:
+            self._context.notices.add(notice)
+        return chosen == "batch"
 
     def skip(self, role: Role) -> None:
         """The run has no calls for the jobs of a role: others do not wait for it."""
         for stage in (f"{role} earlier", role, f"{role} noted"):
-            self._jobs.rendezvous.meet(stage, self._context.run_id, (), lambda _: None)
+            self._jobs.meet(stage, self._context.run_id, (), lambda _: None)
 
     def leave(self) -> None:
         """The run takes part in no more jobs."""
-        self._jobs.rendezvous.leave(self._context.run_id)
+        self._jobs.leave(self._context.run_id)
 
     def is_open(self, request: Request, key: CallKey) -> bool:
         """Whether the call was not answered by an earlier process."""
@@ -139,7 +142,7 @@ class _RunBatches:
         """Have the calls answered by jobs that the runs of a sweep share, one for each model."""
         context, token = self._context, self._context.cancel_token
         noted = [entry for entry in self._started.replay_log.batches if entry.role == role]
-        meet = partial(self._jobs.rendezvous.meet, run_id=context.run_id, wait=token.result)
+        meet = partial(self._jobs.meet, run_id=context.run_id, wait=token.result)
         # A killed process may have noted the job in the journals of some of its runs alone.
         earlier = {
             entry.model_id: entry
@@ -154,16 +157,18 @@ class _RunBatches:
             if entry := earlier.get(model):
                 fields = {name: getattr(entry, name) for name in Job.__struct_fields__}
                 jobs[model] = Job(**fields), None
-            elif planned := self._plan(everyones[model]):
+            elif planned := self._plan(role, everyones[model]):
                 jobs[model] = planned
         self._note(role, own, jobs)
         # All runs have noted the job before one of them submits it.
         meet(f"{role} noted", brought=())
-        for job, _ in jobs.values():
-            token.result(self._jobs.submit(job, self._service(job.model_id)))
-        for model, (job, _) in jobs.items():
-            arn = token.result(self._jobs.submit(job, self._service(model)))
-            self._collect_job(own[model], job, arn)
+        submissions = {
+            model: self._jobs.once(job.token, partial(self._service(model).submit, job))
+            for model, (job, _) in jobs.items()
+        }
+        arns = {model: token.result(submission) for model, submission in submissions.items()}
+        for model, arn in arns.items():
+            self._collect_job(own[model], jobs[model][0], arn)
 
     def _note(
         self,
@@ -178,25 +183,28 @@ class _RunBatches:
             if self._models.budget:
                 self._models.budget.reserve_batch(own[model])
             if body is not None:
-                upload = self._jobs.upload(job, body, self._service(model))
-                self._context.cancel_token.result(upload)
+                upload = partial(self._service(model).upload, job.place + RECORDS_FILE, body)
+                self._context.cancel_token.result(self._jobs.once(job.place, upload))
                 self._started.log.add(BatchEntry(role=role, **asdict(job)))
         for write in self._started.log.writes():
             self._context.cancel_token.result(write)
 
-    def _plan(self, calls: Sequence[BatchCall]) -> tuple[Job, bytes] | None:
+    def _plan(self, role: Role, calls: Sequence[BatchCall]) -> tuple[Job, bytes] | None:
         """The job of these calls; `None` if they are too few for one."""
         config, model_id = self._context.config, calls[0].model_id
         service = self._service(model_id)
-        minimum = service.minimum_records(model_id) or MINIMUM_RECORDS
+        token = self._context.cancel_token
+        quota = self._jobs.once(("minimum", model_id), partial(service.minimum_records, model_id))
+        minimum = token.result(quota) or MINIMUM_RECORDS
         if len(calls) < minimum:
             self._context.notices.add(
                 f"{model_id} is called on demand: a batch job needs {minimum} records, and there "
                 f"are {len(calls)}."
             )
             return None
-        root, role_arn = config.batch_root or "", config.batch_role_arn or ""
-        return self._jobs.plan(calls, service, root=root, role_arn=role_arn)
+        place = {"root": config.batch_root or "", "role_arn": config.batch_role_arn or ""}
+        plan = partial(plan_job, calls, service, **place)
+        return token.result(self._jobs.once((role, model_id), plan))
 
     def _service(self, model_id: str) -> BatchService:
         return self._models.batch_service(model_id)
@@ -246,13 +254,6 @@ class _RunBatches:
             context.cancel_token.sleep(next(waits))
         context.listener.on_wait("")
         return state
-
-
-def can_batch(plan: Plan, role: Role) -> bool:
-    """Whether no later call depends on the answers of a role."""
-    if role == JUDGE:
-        return bool(plan.config.jurors)
-    return plan.benchmark.has_single_calls and not plan.episode.opening.is_given
 
 
 class _GatheringModel(Struct, frozen=True):

@@ -276,7 +276,7 @@ def judge_again(
     results: dict[str, RunResult] = {}
     spending = None if max_cost_usd is None else SpendingLimit(max_cost_usd)
     # Runs whose verdicts may go by batch jobs wait for each other, so that all have one job.
-    at_once = len(runs) if ways(runs[0].plan)[1] == "batch" else 1
+    at_once = len(runs) if any(ways(run.plan)[1] == "batch" for run in runs) else 1
     is_over = threading.Event()
 
     def judge(services: Services, run: Rejudging) -> None:
@@ -291,7 +291,7 @@ def judge_again(
                 is_journal_shown=False,
                 services=services,
             )
-        services.batch_jobs.rendezvous.leave(run.run_id)
+        services.batch_jobs.leave(run.run_id)
         results[run.run_id] = result
         if result.end_reason in _OF_ALL and result.status != "completed":
             is_over.set()

@@ -385,7 +385,7 @@ class SweepEngine(Struct, frozen=True, kw_only=True):
         try:
             self._perform(job, cancel_token)
         finally:
-            self.services.batch_jobs.rendezvous.leave(job.run_id)
+            self.services.batch_jobs.leave(job.run_id)
 
     def _perform(self, job: CellJob, cancel_token: CancelToken) -> None:
         token = cancel_token.sibling()
