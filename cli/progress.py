@@ -385,6 +385,10 @@ def say_estimate(document: Mapping[str, Any]) -> None:
     for juror in document["jurors"] if len(document["jurors"]) > 1 else ():
         cost = _format_range(juror["cost_usd"], juror["low_usd"], juror["high_usd"], "USD")
         say(f"  {juror['model']}: {plural(juror['usage']['calls'], 'call')}, {cost}")
+    for role, prices in document["via"].items():
+        if prices["cheaper"] == "batch":
+            now_usd, batch_usd = (terminal.number(prices[f"{way}_usd"]) for way in ("now", "batch"))
+            say(f"{role}: {now_usd} USD on demand, {batch_usd} USD in a batch")
     low, high = document["low"], document["high"]
     total = document["cost"] and document["cost"]["total"]
     unit = "USD (simulated)" if document["cost"] and document["cost"]["stand_in"] else "USD"

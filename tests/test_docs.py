@@ -42,7 +42,7 @@ FLAGS, OUTPUT, BENCHMARK, EMULATOR = (
     for name in ("flags", "output", "benchmark", "dev/emulator")
 )
 # A page may have so many words; generated tables are left out.
-USERS_WORDS, PAGE_WORDS, CONTRIBUTING_WORDS = 21_500, 2_000, 800
+USERS_WORDS, PAGE_WORDS, CONTRIBUTING_WORDS = 21_700, 2_000, 800
 GENERATED = re.compile(r"^<!-- (.+) -->\n.*?^<!-- end of \1 -->", re.MULTILINE | re.DOTALL)
 
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -12,6 +12,7 @@ from socratic_bench.catalogue.prices import BATCH, PriceSource, PriceTable
 from socratic_bench.documents.cost import Billing, CostEntry, role_usd
 from socratic_bench.documents.document import (
     TIME_PLACES,
+    USD_PLACES,
     Amount,
     BenchmarkName,
     Count,
@@ -136,22 +137,48 @@ class ViaPrices(Struct, frozen=True, kw_only=True):
     now_usd: Usd
     flex_usd: Annotated[Amount | None, doc("USD at the tier flex; null if it has no price")]
     batch_usd: Annotated[
-        Amount | None, doc("USD in batch jobs, where nothing is cached; null if it has no price")
+        Amount | None,
+        doc(
+            "USD in batch jobs, where nothing is cached; null: no price, or calls depend on others"
+        ),
     ]
     cheaper: Annotated[Literal["now", "batch"], doc("what `auto` takes where a batch is possible")]
 
     @classmethod
-    def by_role(cls, billing: Billing, expectation: Expectation) -> dict[Role, ViaPrices]:
-        return {role: cls._of(billing, role, calls) for role, calls in expectation.calls.items()}
+    def by_role(
+        cls, billing: Billing, expectation: Expectation, benchmark: Benchmark
+    ) -> dict[Role, ViaPrices]:
+        """The prices of all roles; a batch is for calls on whose answers no other call depends."""
+        single = {JUDGE, benchmark.cast.tested} if benchmark.has_single_calls else {JUDGE}
+        return {
+            role: cls._of(billing, role, calls, has_batch=role in single)
+            for role, calls in expectation.calls.items()
+        }
 
     @classmethod
-    def _of(cls, billing: Billing, role: Role, calls: Sequence[Completion]) -> ViaPrices:
+    def sum(cls, prices: Sequence[tuple[ViaPrices, int]]) -> ViaPrices:
+        """Those of several kinds of runs, with their numbers."""
+        usd = {
+            name: round(sum(n * getattr(price, name) for price, n in prices), USD_PLACES)
+            for name in ("now_usd", "flex_usd", "batch_usd")
+            if all(getattr(price, name) is not None for price, _ in prices)
+        }
+        return cls._cheaper(usd.get("now_usd"), usd.get("flex_usd"), usd.get("batch_usd"))
+
+    @classmethod
+    def _of(
+        cls, billing: Billing, role: Role, calls: Sequence[Completion], *, has_batch: bool
+    ) -> ViaPrices:
         now_usd = role_usd(billing, role, calls)
         flex_usd = role_usd(billing, role, [replace(c, served_tier="flex") for c in calls])
         in_batch = [
             replace(c, served_tier=BATCH, usage=c.usage and c.usage.uncached) for c in calls
         ]
-        batch_usd = role_usd(billing, role, in_batch)
+        batch_usd = role_usd(billing, role, in_batch) if has_batch else None
+        return cls._cheaper(now_usd, flex_usd, batch_usd)
+
+    @classmethod
+    def _cheaper(cls, now_usd: Usd, flex_usd: Usd, batch_usd: Usd) -> ViaPrices:
         is_batch = batch_usd is not None and now_usd is not None and batch_usd < now_usd
         cheaper: Literal["now", "batch"] = "batch" if is_batch else "now"
         return cls(now_usd=now_usd, flex_usd=flex_usd, batch_usd=batch_usd, cheaper=cheaper)
@@ -368,7 +395,7 @@ class DryRunDocument(Document, frozen=True, kw_only=True):
             high=Bound.of(billing, forecast.expected["long"]),
             budget=BudgetCheck.of(config, forecast.expected["long"]),
             deadline=DeadlineCheck.of(config, forecast.expected),
-            via=ViaPrices.by_role(billing, likely),
+            via=ViaPrices.by_role(billing, likely, benchmark),
             sent=forecast.sent,
             assumptions=Assumptions.of(models, forecast),
         )
@@ -471,6 +498,11 @@ class SweepDryRun(Document, frozen=True, kw_only=True):
     models: Annotated[list[ExpectedThroughput], doc("requests to each model in each region")]
     caching: Annotated[CachingSaves, doc("effect of prompt caching")]
     flex: Annotated[FlexSaves, doc("effect of the service tier flex")]
+    via: Annotated[
+        dict[str, Annotated[ViaPrices, doc("USD of its calls")]],
+        keys("roles"),
+        doc("what calls cost on demand, at the tier flex and in batches, by role"),
+    ]
     budget: Annotated[SweepBudget | None, doc("whether it is enough; null without --max-cost-usd")]
     deadline: Annotated[
         DeadlineCheck | None, doc("whether it is late enough; null without --deadline")

@@ -97,7 +97,7 @@ def via_prices(plan: Plan) -> Mapping[Role, ViaPrices]:
         plan, length="likely", emulation=None, scales={}, prefixes=lambda _: set()
     )
     billing = Billing.of(plan.config, plan.benchmark.parts, plan.models, plan.prices)
-    return ViaPrices.by_role(billing, expectation)
+    return ViaPrices.by_role(billing, expectation, plan.benchmark)
 
 
 class _RunBatches:

@@ -27,6 +27,7 @@ from socratic_bench.documents.dry_run import (
     RefusedCells,
     SweepBudget,
     SweepDryRun,
+    ViaPrices,
 )
 from socratic_bench.documents.schema import KEYS
 from socratic_bench.documents.sweep import CellRow
@@ -90,6 +91,7 @@ class Kind(Struct, frozen=True, kw_only=True):
     model: str
     by_length: Mapping[Length, ForecastTotals]
     at_flex_usd: Usd
+    via: Mapping[Role, ViaPrices]
     refusal: BenchError | None
 
     @property
@@ -109,6 +111,7 @@ def kind_of_cells(values: Mapping[str, Json], n: int, plan: Plan, forecast: Fore
             length: _totals(billing, expected) for length, expected in forecast.expected.items()
         },
         at_flex_usd=_at_flex(plan, likely),
+        via=ViaPrices.by_role(billing, likely, plan.benchmark),
         refusal=likely.refusal,
     )
 
@@ -320,6 +323,10 @@ class _SweepForecast:
             groups={
                 name: [*self._groups(name)]
                 for name in dict.fromkeys((MODEL, *(axis.name for axis in grid.axes)))
+            },
+            via={
+                role: ViaPrices.sum([(kind.via[role], kind.n) for kind in kinds])
+                for role in self._roles
             },
             models=[*self._paces()],
             caching=CachingSaves(
