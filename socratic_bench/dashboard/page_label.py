@@ -4,6 +4,7 @@ calibration and the corrected leaderboard.
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,12 @@ from socratic_bench.dashboard.page_watch import sweep_title
 from socratic_bench.dashboard.workspace import Workspace
 from socratic_bench.errors import BenchError
 from socratic_bench.settings import S3
+from socratic_bench.studies.calibrate.labels import read_labels
 from socratic_bench.studies.calibrate.session import (
     Labelling,
     LabellingRequest,
     Question,
+    labels_with,
     prepare_labelling,
 )
 from socratic_bench.studies.sweep.resume import journal_entries
@@ -117,7 +120,9 @@ class _LabelPage:
 
     def _keep(self) -> None:
         if self._workspace.place.startswith(S3) and self._file.exists():
-            self._workspace.store.put(self._key, self._file.read_bytes())
+            assert self._labelling  # noqa: S101 -- an answer was given
+            merge = partial(labels_with, self._labelling.request.labeller, self._file.read_bytes())
+            self._workspace.store.update(self._key, merge)
 
     def _show_question(self) -> bool:
         """`False` if no question is left."""
@@ -154,6 +159,7 @@ class _LabelPage:
         place = self._workspace.sweep_place(self._sweep_id)
         region = self._workspace.command.region()
         try:
+            await asyncio.to_thread(self._fetch)
             figures = await in_process(label_figures, place, str(self._file), region)
         except BenchError:
             self._view.update({"agreement": ""})
@@ -162,8 +168,8 @@ class _LabelPage:
 
     async def _calibrate(self) -> None:
         """Have the sweep's judge score the labelled turns, as the command does."""
-        self._view.update({"calibration": render("text.html", text="The judge is scoring ...")})
         config = await asyncio.to_thread(self._config)
+        self._view.update({"calibration": render("text.html", text="The judge is scoring ...")})
         judges = config.get("judge_model") or []
         judges = judges if isinstance(judges, list) else [judges]
         flags = ["--judge-model", *map(str, judges)] if judges else []
@@ -178,9 +184,9 @@ class _LabelPage:
         self._view.update({"calibration": render("calibration.html", words=words)})
 
     def _config(self) -> Mapping[str, Any]:
-        """The settings of a run of the sweep, by its journal."""
-        assert self._labelling or self._file.exists()  # noqa: S101 -- there are labels
-        run_id = self._labelling.turns[0].run_id if self._labelling else None
+        """The settings of a labelled run, by its journal. Raises `UsageError` without labels."""
+        self._fetch()
+        run_id = next((label.run_id for label in read_labels([str(self._file)])), None)
         entries = journal_entries(self._workspace.store, run_id) if run_id else []
         config = entries[0].get("config") if entries else None
         return config if isinstance(config, dict) else {}

@@ -65,7 +65,8 @@ def keys_of(benchmark: str) -> Mapping[str, PlanKey]:
 
 def plan_of_form(form: Mapping[str, Any], earlier: Mapping[str, Any]) -> dict[str, Any]:
     """The plan that a form asks for. Tables of an earlier plan, such as a model's own settings,
-    stay. A word that is not of its key's kind stays, too: the plan's reader says what is wrong.
+    stay. A word that is not of its key's kind stays, too, and so does a key that no plan has: the
+    plan's reader says what is wrong.
     """
     benchmark = str(form.get(BENCHMARK) or "socratic")
     plan: dict[str, Any] = {BENCHMARK: benchmark}
@@ -86,7 +87,12 @@ def plan_of_form(form: Mapping[str, Any], earlier: Mapping[str, Any]) -> dict[st
         plan[MODELS] = [tables.get(model, {"id": model}) for model in dict.fromkeys(models)]
     elif models:
         plan[MODELS] = [*dict.fromkeys(models)]
-    kept = {name: table for name, table in earlier.items() if isinstance(table, dict)}
+    known = {BENCHMARK, MODELS, *NOT_IN_FORM, *keys_of(benchmark)}
+    kept = {
+        name: value
+        for name, value in earlier.items()
+        if isinstance(value, dict) or name.replace("-", "_") not in known
+    }
     return {**plan, **kept}
 
 
