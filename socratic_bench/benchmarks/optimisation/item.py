@@ -103,10 +103,13 @@ def play_item(
 def _evaluated(
     context: EpisodeContext, item: Item, prepared: Prepared, folder: ItemFolder, venue: Venue
 ) -> Evaluation:
-    """A new evaluation or, of an item that was evaluated before, its samples judged again."""
+    """A new evaluation or, of an item that was evaluated before, its samples judged again. What
+    base or human failed by is tried again.
+    """
     stored = folder.read("evaluation.json")
-    if stored is not None:
-        return regrade(msgspec.json.decode(stored, type=Evaluation))
+    earlier = msgspec.json.decode(stored, type=Evaluation) if stored is not None else None
+    if earlier is not None and not earlier.fault:
+        return regrade(earlier)
     while not _measuring.acquire(timeout=POLL_S):
         context.check()
     try:
