@@ -269,7 +269,10 @@ def drop_gates(
     for pair in pairs:
         for bound in drops:
             difference, times = pair.differences[bound.metric], pair.survival.get(bound.metric)
-            # The plain difference of times ignores censoring.
+            # The plain difference of times ignores censoring, but has limits where no run of one
+            # model saw the event.
+            if bound.of == "high" and times and times.no_interval_because == "no_event":
+                times = None
             figure = times.restricted_mean if times else difference
             drop = _drop(bound, figure, higher_is_better=higher_is_better[bound.metric])
             if drop is None and bound.of == "high" and _is_uniform(times or difference):
