@@ -149,6 +149,15 @@ def test_a_key_that_no_plan_has_is_not_dropped():
     }
 
 
+def test_a_value_after_a_name_may_have_commas():
+    plan = {
+        "benchmark": "golden",
+        "column": ["prompt=Question, long", "id=No"],
+        "endpoint": "local=http://x/v1,KEY",
+    }
+    assert plan_of_form(form_of_plan(plan), plan) == plan
+
+
 def test_labels_of_raters_on_two_machines_are_all_kept():
     def line(labeller, score):
         label = Label(reply="r", labeller=labeller, scores={"socratic": score})

@@ -32,6 +32,8 @@ SECTIONS: Mapping[str, Sequence[str]] = {
 }
 OTHERS = "All other settings"
 UPLOADS = {"prompts", "dataset", "scenario_file", "system_prompt_file", "prices", "transcript"}
+# Values NAME=VALUE, in which VALUE may have commas.
+NAMED = {"column", "endpoint", "request_metadata"}
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -163,7 +165,11 @@ def _value_of(value: Any, key: PlanKey) -> Any:  # noqa: ANN401 -- a value of TO
         return value or None
     if isinstance(value, list):
         return value or None
-    words = _words(str(value or "")) if key.is_many else [str(value or "").strip()]
+    text = str(value or "")
+    if key.name in NAMED:
+        words = [word.strip() for word in re.split(r",(?=[^,=\n]*=)|\n", text)]
+    else:
+        words = _words(text) if key.is_many else [text.strip()]
     values = [_scalar_of(word, key) for word in words if word]
     if not values:
         return None
