@@ -275,6 +275,9 @@ def drop_gates(
                 times = None
             figure = times.restricted_mean if times else difference
             drop = _drop(bound, figure, higher_is_better=higher_is_better[bound.metric])
+            if times and bound.of == "mean":  # runs that end in low turns only lower the plain one
+                plain = _drop(bound, difference, higher_is_better=higher_is_better[bound.metric])
+                drop = max((one for one in (drop, plain) if one is not None), default=None)
             if drop is None and bound.of == "high" and _is_uniform(times or difference):
                 mean = replace(bound, of="mean")  # that of each sample: there is nothing to cover
                 drop = _drop(mean, figure, higher_is_better=higher_is_better[bound.metric])
