@@ -61,6 +61,7 @@ from socratic_bench.studies.groups import (
     kind_of,
     pair_runs,
     pairs_of_groups,
+    pooled_settings,
 )
 from socratic_bench.studies.primary import PairedRuns, primary_differences
 from socratic_bench.studies.reading import FailedCell, read_runs
@@ -381,6 +382,9 @@ def _notices_on_pairs(
     if comparison.unlike:
         paths = ", ".join(comparison.unlike)
         yield f"The runs have different settings ({paths}), which may explain differences."
+    if pooled := pooled_settings(comparison.groups):
+        names = " and ".join(name.replace("_", " ") for name in pooled)
+        yield f"Runs of one model differ in {names}: its figures are over all of them."
     if any(not pair.n_pairs for pair in pairs):
         yield NO_PAIR.render(call)
     elif any(pair.n_unpaired for pair in pairs):

@@ -103,6 +103,15 @@ def _treatments(runs: Sequence[RunRow]) -> tuple[str, ...]:
     )
 
 
+def pooled_settings(groups: Sequence[Group]) -> list[str]:
+    """The axes on which runs of one group differ."""
+    return [
+        name
+        for name in _treatments([run for group in groups for run in group.runs])
+        if any(len({_axis_value(run, name) for run in group.runs}) > 1 for group in groups)
+    ]
+
+
 def _axis_value(run: RunRow, name: str) -> Hashable:
     """By its document, so that runs outside sweeps have one, too; else by its cell."""
     inputs = run.at("inputs") or {}
