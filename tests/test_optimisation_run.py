@@ -139,6 +139,16 @@ def test_expired_credentials_halt_the_run_and_it_goes_on(two, tmp_path):
     assert whole["usage"]["model"]["calls"] == 10
 
 
+def test_a_set_up_that_fails_is_no_failure_of_the_agent(tmp_path):
+    task = prepare(tmp_path / "task", "match", visible=False, setup_cmds=["exit 3"])
+    document, _ = play(task, tmp_path)
+    (turn,) = document["turns"]
+    assert (turn["stop"], turn["is_evaluated"]) == ("setup_failed", False)
+    assert document["failures_of"] == {"task": 1}
+    assert document["success_rate"] is document["metrics"]["patched"] is None
+    assert document["funnel"][0]["of_ended"]["value"] is None
+
+
 def test_prepared_patches_are_measured_later(task, tmp_path):
     """Prepared without a certificate, by the words of the original; then evaluated with it."""
     words, store = list(task.words[2:]), ("--output-dir", str(tmp_path))
@@ -159,6 +169,7 @@ def test_prepared_patches_are_measured_later(task, tmp_path):
     evaluated = run("optimisation", "evaluate", document["run_id"], *certificate, *store)
     assert evaluated.exit_code == 0, evaluated.stderr
     assert json.loads(evaluated.stdout)["success_rate"] == 1.0
+    assert "changed by another program" not in evaluated.stderr
 
 
 def test_a_dry_run_runs_nothing(task, tmp_path):
