@@ -203,9 +203,11 @@ def test_runs_that_end_in_low_turns_are_a_drop_of_turns_held(tmp_path, bound, ex
             for n, scenario in enumerate(SCENARIOS)
         ]
         write_runs(tmp_path / name, runs)
-    words = ("--baseline", str(tmp_path / "old"), "--max-drop", f"{METRIC}={bound}", "-q")
+    words = ("--baseline", str(tmp_path / "old"), "--max-drop", f"{METRIC}={bound}")
     outcome = run("compare", str(tmp_path / "new"), *words)
 
     assert outcome.exit_code == exit_code
     assert outcome.document["gates"][0]["drop"] == 2
+    table = outcome.stderr.split("\n\n")[1].splitlines()
+    assert [row.split()[2] for row in table[1:]] == ["12.0", "14.0"]
     assert outcome.document["pairs"][0]["survival"][METRIC]["restricted_mean"]["value"] == 0

@@ -220,9 +220,7 @@ def _document(comparison: _Comparison, call: Naming = str) -> ComparisonDocument
 
     def place(group: Group) -> tuple[bool, list[tuple[bool, float]]]:
         """The best first, a baseline last."""
-        contender = contenders[group.name]
-        figures = contender.metrics, contender.survival
-        return group.is_baseline, rank_of_group(benchmark, primary, *figures)
+        return group.is_baseline, rank_of_group(benchmark, primary, contenders[group.name].metrics)
 
     groups = sorted(groups, key=place)
     ordered = [contenders[group.name] for group in groups]

@@ -212,7 +212,7 @@ def _groups_of_axis(axis: str, result: SweepResult, design: Design) -> list[Grou
     primary = primary_metric(result.benchmark, (group.survival for group in unordered))
 
     def place(group: Group) -> list[tuple[bool, float]]:
-        return rank_of_group(result.benchmark, primary, group.metrics, group.survival)
+        return rank_of_group(result.benchmark, primary, group.metrics)
 
     return sorted(unordered, key=place)
 
