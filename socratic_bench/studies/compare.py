@@ -59,6 +59,7 @@ from socratic_bench.studies.groups import (
     differing_conditions,
     group_by_model,
     kind_of,
+    notices_on_pooled,
     pair_runs,
     pairs_of_groups,
     pooled_settings,
@@ -380,9 +381,7 @@ def _notices_on_pairs(
     if comparison.unlike:
         paths = ", ".join(comparison.unlike)
         yield f"The runs have different settings ({paths}), which may explain differences."
-    if pooled := pooled_settings(comparison.groups):
-        names = " and ".join(name.replace("_", " ") for name in pooled)
-        yield f"Runs of one model differ in {names}: its figures are over all of them."
+    yield from notices_on_pooled(pooled_settings(comparison.groups))
     if any(not pair.n_pairs for pair in pairs):
         yield NO_PAIR.render(call)
     elif any(pair.n_unpaired for pair in pairs):

@@ -357,10 +357,8 @@ def _metric(benchmark: Benchmark, name: str) -> MetricInfo:
 
 
 def figure_of(name: str, metrics: Mapping[str, Mean]) -> Estimate | None:
-    """The mean of a metric over a group's runs, with its interval.
-
-    A time until an event counts as far as it was seen, as in the differences of the primary metric.
-    A Kaplan-Meier curve would leave out runs that end in low turns, as if they ended at random.
+    """The mean of a metric over a group's runs, with its interval. A time until an event counts as
+    far as it was seen: a Kaplan-Meier mean would leave out runs that end in low turns.
     """
     mean = metrics.get(name)
     return Estimate(value=mean.mean, low=mean.low, high=mean.high) if mean else None
