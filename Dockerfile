@@ -130,14 +130,5 @@ EXPOSE 8500
 CMD ["dashboard", "--store", "/work/runs", "--host", "0.0.0.0", "--port", "8500"]
 
 
-# The command for the benchmark optimisation: with git, and bubblewrap to keep agents apart. Builds and
-# tests of a repository run in it, so it brings the tools that the slim base lacks.
-FROM full AS optimisation
-USER 0:0
-RUN apt-get update && apt-get install --yes --no-install-recommends bubblewrap git \
-    && rm -rf /var/lib/apt/lists/* /var/cache/apt /var/log/apt /var/log/dpkg.log
-USER 10001:10001
-
-
 # The last stage is what is built by default.
 FROM common AS runner
