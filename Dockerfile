@@ -38,9 +38,12 @@ FROM packages AS program
 COPY cli /program$LIB/site-packages/socratic_runner
 COPY socratic_bench /program$LIB/site-packages/socratic_bench
 ARG SOURCE_DATE_EPOCH=315532800
+# The dashboard needs its extra, so it is only in images that have extras.
 RUN python -m compileall -q --invalidation-mode unchecked-hash -s /program -p / /program \
-    && chmod -R u=rwX,go=rX /program \
-    && find /program -exec touch -h -d "@${SOURCE_DATE_EPOCH}" {} +
+    && mkdir -p /page$LIB/site-packages/socratic_bench \
+    && mv /program$LIB/site-packages/socratic_bench/dashboard /page$LIB/site-packages/socratic_bench/ \
+    && chmod -R u=rwX,go=rX /program /page \
+    && find /program /page -exec touch -h -d "@${SOURCE_DATE_EPOCH}" {} +
 
 
 # moto's server, which stands in for S3 where there is no account.
@@ -118,21 +121,13 @@ LABEL org.opencontainers.image.title="socratic-runner" \
 # The command with extras; docs/docker.md says what each is for.
 FROM common AS full
 COPY --from=extras /extras/ /
+COPY --from=program /page/ /
 
 
 # The page over a store: docker compose --profile dashboard up builds it with EXTRAS="dashboard ...".
 FROM full AS dashboard
 EXPOSE 8500
 CMD ["dashboard", "--store", "/work/runs", "--host", "0.0.0.0", "--port", "8500"]
-
-
-# The command for the benchmark optimisation: with git, and bubblewrap to keep agents apart. Builds and
-# tests of a repository run in it, so it brings the tools that the slim base lacks.
-FROM full AS optimisation
-USER 0:0
-RUN apt-get update && apt-get install --yes --no-install-recommends bubblewrap git \
-    && rm -rf /var/lib/apt/lists/* /var/cache/apt /var/log/apt /var/log/dpkg.log
-USER 10001:10001
 
 
 # The last stage is what is built by default.

@@ -239,7 +239,7 @@ def _say_turns(contenders: Sequence[Contender]) -> None:
 def _say_times(metric: str, contenders: Sequence[Contender]) -> None:
     """Print the times until an event."""
     survivals = {contender.name: contender.survival[metric] for contender in contenders}
-    mean = f"mean (max {next(iter(survivals.values())).horizon:g})"
+    mean = f"KM mean (max {next(iter(survivals.values())).horizon:g})"
     rows = [
         (name, *_estimate_cells(times.median), *_estimate_cells(times.restricted_mean))
         for name, times in survivals.items()
@@ -261,7 +261,7 @@ def _say_pair(pair: ComparedPair, with_values: Collection[str]) -> None:
     for metric in (metric for metric in pair.differences if metric in pair.survival):
         times = pair.survival[metric]
         for head, difference in (
-            (f"mean (max {times.horizon:g})", times.restricted_mean),
+            (f"KM mean (max {times.horizon:g})", times.restricted_mean),
             (MEDIAN, times.median),
         ):
             rows.append((f"{metric}, {head}", *_estimate_cells(difference)))

@@ -29,10 +29,9 @@ def say_figures(
     """
     columns = [*heads.items()]
     for name in dict.fromkeys(metrics):
-        figures = [figure_of(name, group.metrics, group.survival) for group in groups]
+        figures = [figure_of(name, group.metrics) for group in groups]
         values = [number(figure.value if figure else None) for figure in figures]
-        is_time = any(name in group.survival for group in groups)
-        columns.append((name.rpartition(".")[2] + (" (KM mean)" if is_time else ""), values))
+        columns.append((name.rpartition(".")[2], values))
         if any(d.metric == name and d.no_interval_because == TOO_FEW for d in differences):
             continue
         columns.append((INTERVAL, [_interval_text(figure) for figure in figures]))

@@ -90,7 +90,7 @@ def build_parser() -> Parser:
 
 def _play(action: str, words: Sequence[str]) -> int:
     """`prepare` and `evaluate` are a run, or go on with one."""
-    names = [_WORDS.get(word, word) for word in words]
+    names = [word for given in words for word in _renamed(given)]
     if action == "evaluate":
         return resume.main([*names, "--benchmark", "optimisation"])
     if "--run-id" in names:
@@ -98,10 +98,20 @@ def _play(action: str, words: Sequence[str]) -> int:
         run_id, rest = names[at + 1 : at + 2], [*names[:at], *names[at + 2 :]]
         rest = [word for word in rest if word != "--resume"]
         is_task = bool(rest) and not rest[0].startswith("-")
-        return resume.main([*run_id, *rest[is_task:], "--prepare-only"])
+        task = ["--task-file", rest[0]] if is_task else []
+        benchmark = ("--benchmark", "optimisation")
+        return resume.main([*run_id, *task, *rest[is_task:], *benchmark, "--prepare-only"])
     task = ["--task-file", names[0]] if names and not names[0].startswith("-") else []
     rest = names[len(task) // 2 :]
     return run.main(["--benchmark", "optimisation", *task, *rest, "--prepare-only"])
+
+
+def _renamed(word: str) -> Sequence[str]:
+    """A word of the original pipeline as `run` has it; `--flag=value` becomes two words."""
+    name, equals, value = word.partition("=")
+    if equals and name in (*_WORDS, "--run-id"):
+        return _WORDS.get(name, name), value
+    return (_WORDS.get(word, word),)
 
 
 def _settings(flags: Namespace) -> Settings:

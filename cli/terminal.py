@@ -3,7 +3,7 @@
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from textwrap import wrap
 from unicodedata import combining, east_asian_width
 
@@ -101,20 +101,21 @@ def table(
     """Lines of a table that fit a width in columns: names on the left, figures on the right.
 
     What begins with an exclamation mark is coloured. The columns `left_out` are left out, in that
-    order, where there is no room for `least_name` columns of a name. Cells must be plain text.
+    order, where there is no room for `least_name` columns of a name; of several with one head the
+    last one first. Cells must be plain text.
     """
     width = columns() if width is None else width
-    by_head = dict(zip(heads, map(list, zip(heads, *rows, strict=True)), strict=True))
-    longest = _widest(by_head[heads[0]])
+    names, *figures = zip(heads, *rows, strict=True)
+    longest = _widest(names)
     for head in left_out:
-        if _room(by_head, width) < min(longest, least_name):
-            by_head.pop(head, None)
-    widths = [_widest(column) for column in by_head.values()]
-    widths[0] = min(longest, max(_room(by_head, width), least_name))
+        for at in reversed([at for at, column in enumerate(figures) if column[0] == head]):
+            if _room(figures, width) < min(longest, least_name):
+                del figures[at]
+    widths = [min(longest, max(_room(figures, width), least_name)), *map(_widest, figures)]
     if longest > widths[0]:
-        by_head[heads[0]] = [_VENDOR.sub("", name) for name in by_head[heads[0]]]
-        widths[0] = min(widths[0], _widest(by_head[heads[0]]))
-    return [_line(row, widths) for row in zip(*by_head.values(), strict=True)]
+        names = tuple(_VENDOR.sub("", name) for name in names)
+        widths[0] = min(widths[0], _widest(names))
+    return [_line(row, widths) for row in zip(names, *figures, strict=True)]
 
 
 def marked(number: int) -> str:
@@ -185,9 +186,8 @@ def _folded(line: str, width: int) -> str:
     return "\n".join([*parts, f"{indent}{separator[2:]}{command}"] if separator else parts)
 
 
-def _room(by_head: Mapping[str, Sequence[str]], width: int) -> int:
+def _room(figures: Sequence[Sequence[str]], width: int) -> int:
     """The columns that figures leave to names, without those between the two."""
-    _, *figures = by_head.values()
     return width - 1 - sum(_widest(column) + len(GAP) for column in figures)
 
 

@@ -383,3 +383,14 @@ def test_runs_of_different_values_of_an_axis_are_no_repeats_and_no_pairs(tmp_pat
     ]
     assert (pair["n_pairs"], pair["n_unpaired"]) == (4, 0)
     assert (left["n_pairs"], left["n_unpaired"]) == (0, 4)
+
+
+def test_figures_over_several_pressures_say_so(tmp_path):
+    words = ("--models", STEADY, DRIFT, "--scenarios", "career-change", "--turns", "2")
+    words += ("--seed", "7", "--repeats", "2", "--pressure", "none", "high")
+    played = run("sweep", "--offline", *words, "--output-dir", str(tmp_path), "-q")
+    compared = run("compare", str(tmp_path), "-q")
+
+    notice = "Runs of one model differ in pressure: its figures are over all of them."
+    for outcome in (played, compared):
+        assert notice in outcome.document["notices"]

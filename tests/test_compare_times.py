@@ -191,3 +191,23 @@ def test_a_model_that_always_falls_at_one_turn_has_no_limits_and_late_unjudged_t
         f"{FIRM}: in 8 runs the unjudged turns are unlike the judged ones (late)"
     )
     assert "5.00 to 5.00" not in compared.stderr
+
+
+@pytest.mark.parametrize(("bound", "exit_code"), [("1", 5), ("2", 0)])
+def test_runs_that_end_in_low_turns_are_a_drop_of_turns_held(tmp_path, bound, exit_code):
+    """Their times are censored, so that both curves never fall."""
+    for name, first, at in (("old", 1, 14), ("new", 2, 12)):
+        metrics = {METRIC: at, f"{METRIC}_censored": True, "overall_score": 8.0}
+        runs = [
+            curated_run(100 * first + n, FIRM, scenario, metrics)
+            for n, scenario in enumerate(SCENARIOS)
+        ]
+        write_runs(tmp_path / name, runs)
+    words = ("--baseline", str(tmp_path / "old"), "--max-drop", f"{METRIC}={bound}")
+    outcome = run("compare", str(tmp_path / "new"), *words)
+
+    assert outcome.exit_code == exit_code
+    assert outcome.document["gates"][0]["drop"] == 2
+    table = outcome.stderr.split("\n\n")[1].splitlines()
+    assert [row.split()[2] for row in table[1:]] == ["12.0", "14.0"]
+    assert outcome.document["pairs"][0]["survival"][METRIC]["restricted_mean"]["value"] == 0

@@ -2,17 +2,22 @@
 time for."""
 
 import json
+import os
 import sys
 import time
 import tomllib
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from socratic_bench.dashboard.jobs import Jobs, store_flags
 from socratic_bench.dashboard.plan_form import form_of_plan, plan_of_form, to_toml
 from socratic_bench.dashboard.workspace import Command, Workspace
+from socratic_bench.documents.calibration import Label
+from socratic_bench.errors import ArtifactError
 from socratic_bench.storage.stores import store_at
+from socratic_bench.studies.calibrate.session import labels_with
 from socratic_bench.studies.places import begun_sweeps
 from tests.command import run
 
@@ -75,6 +80,94 @@ def test_a_job_of_another_host_runs_until_somebody_says_that_it_has_ended(tmp_pa
     assert jobs.get(job.id).state == "running"
     jobs.forget(jobs.get(job.id))
     assert jobs.get(job.id).state == "ended"
+
+
+def test_a_second_click_starts_nothing(tmp_path):
+    jobs = jobs_of(tmp_path / "store", tmp_path / "marks")
+    job = jobs.add("one", PLAN)
+    assert jobs.start(jobs.get(job.id))
+    assert not jobs.start(jobs.get(job.id))
+    wait_for_end(jobs, job.id)
+    assert (tmp_path / "marks").read_text() == "started\n"
+
+
+def test_a_job_that_is_just_being_started_has_not_ended(tmp_path, monkeypatch):
+    jobs, other = (jobs_of(tmp_path / "store", tmp_path / "marks") for _ in range(2))
+    job = jobs.add("one", PLAN)
+    begin = jobs._begin
+
+    def begin_slowly(claimed):
+        other.advance()
+        jobs.advance()
+        return begin(claimed)
+
+    monkeypatch.setattr(jobs, "_begin", begin_slowly)
+    assert jobs.start(job)
+    assert jobs.get(job.id).pid
+    assert wait_for_end(jobs, job.id).exit_code == 0
+
+
+def test_the_dashboard_that_started_a_command_notes_its_exit_code(tmp_path):
+    first, second = (jobs_of(tmp_path / "store", tmp_path / "marks") for _ in range(2))
+    job = first.add("one", PLAN)
+    first.start(job)
+    os.waitid(os.P_PID, first.get(job.id).pid, os.WEXITED | os.WNOWAIT)
+    second.advance()
+
+    assert wait_for_end(first, job.id).exit_code == 0
+
+
+def test_a_job_whose_claimer_has_vanished_ends(tmp_path, monkeypatch):
+    jobs = jobs_of(tmp_path / "store", tmp_path / "marks")
+    job = jobs.add("one", PLAN)
+    monkeypatch.setattr(jobs, "_begin", lambda _: None.vanished)
+    with pytest.raises(AttributeError):
+        jobs.start(job)
+    jobs.advance()
+    assert jobs.get(job.id).state == "running"
+    monkeypatch.setattr("socratic_bench.dashboard.jobs.STARTING_S", 0.0)
+    jobs.advance()
+    assert jobs.get(job.id).state == "ended"
+
+
+def test_a_job_that_cannot_be_started_goes_on_waiting(tmp_path):
+    jobs = jobs_of(tmp_path / "store", tmp_path / "marks")
+    job = jobs.add("one", PLAN)
+    (tmp_path / "store" / "files").mkdir()
+    (tmp_path / "store" / "files" / "commands").write_text("in the way")
+    with pytest.raises(ArtifactError, match="one cannot be started: File exists"):
+        jobs.start(job)
+    assert jobs.get(job.id) == job
+
+
+def test_a_key_that_no_plan_has_is_not_dropped():
+    plan = {"benchmark": "socratic", "max-cost-usdd": 1, "models": ["a"], "resume": True}
+    assert plan_of_form(form_of_plan(plan), plan) == {
+        "benchmark": "socratic",
+        "models": ["a"],
+        "max-cost-usdd": 1,
+    }
+
+
+def test_a_value_after_a_name_may_have_commas():
+    plan = {
+        "benchmark": "golden",
+        "column": ["prompt=Question, long", "id=No"],
+        "endpoint": "local=http://x/v1,KEY",
+    }
+    assert plan_of_form(form_of_plan(plan), plan) == plan
+
+
+def test_labels_of_raters_on_two_machines_are_all_kept():
+    def line(labeller, score):
+        label = Label(reply="r", labeller=labeller, scores={"socratic": score})
+        return msgspec.json.encode(label) + b"\n"
+
+    stored = line("ann", 3.0) + line("ben", 4.0)
+    own = line("ann", 1.0) + line("ben", 7.0) + line("ben", 8.0)
+    merged = labels_with("ben", own, stored)
+    assert sorted(merged.splitlines(True)) == sorted([line("ann", 3.0), *own.splitlines(True)[1:]])
+    assert labels_with("ben", own, None) == line("ben", 7.0) + line("ben", 8.0)
 
 
 def test_a_command_names_the_store(tmp_path):

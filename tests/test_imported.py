@@ -85,6 +85,26 @@ def test_imports_are_ordinary_runs_with_their_words(lines, tmp_path):
     assert [turn["replayed"] for turn in order[3]["turns"]] == [True, False, False]
 
 
+def test_tutors_whose_names_have_other_letters_stay_apart(tmp_path):
+    messages = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "Why not?"}]
+    names = ("张伟", "Иван", "अनिता", "O'Hara")
+    lines = [json.dumps({"model": name, "messages": messages}) for name in names]
+    (tmp_path / "names.jsonl").write_text("\n".join(lines))
+    outcome = judge(tmp_path / "names.jsonl", "-o", tmp_path / "out")
+    models = {document["model"] for document in documents(tmp_path / "out")}
+    assert outcome.exit_code == 0
+    assert models == {f"imported/{name}" for name in (*names[:3], "O-Hara")}
+
+
+def test_a_dialogue_that_two_files_have_is_judged_and_counted_once(lines, tmp_path):
+    copy = tmp_path / "copy.jsonl"
+    copy.write_bytes(lines.read_bytes())
+    outcome = judge(lines, copy, "-o", tmp_path / "out")
+    run_ids = [entry["run_id"] for entry in outcome.document["runs"]]
+    assert (outcome.exit_code, outcome.document["n_runs"]) == (0, 4)
+    assert len(run_ids) == len(set(run_ids)) == 4
+
+
 def test_a_second_import_calls_nobody_and_another_judge_adds_its_verdicts(lines, tmp_path):
     out = tmp_path / "out"
     first = judge(lines, "-o", out).document

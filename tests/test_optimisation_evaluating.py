@@ -146,6 +146,22 @@ def test_ablation_tells_the_hunk_that_matters(items, venue):
     assert first.matters is True
     assert second.matters is False
     assert first.speed.high < 0.5
+    (alone,) = ablate(
+        items["clean"], _new_file("notes.txt", "nothing"), venue, expected_tests=TESTS
+    )
+    assert alone.matters is False
+
+
+def test_a_changed_workload_is_measured_instead_of_the_one_before(items, venue, tmp_path):
+    (tmp_path / "load.py").write_text("print('ready'); input(); print('done a operations=2')")
+    load = Workload(id="load", command="python3 {task}/load.py {seed}", files=("load.py",))
+    item = replace(items["clean"], workloads=(load,), folder=str(tmp_path))
+    assert validate_item(item, venue).human.median == 1
+    (tmp_path / "load.py").write_text("print('ready'); input(); print('done a')")
+    certificate = validate_item(item, venue)
+
+    assert certificate.status == "broken"
+    assert "not 'done CHECKSUM operations=N'" in certificate.problems[0]
 
 
 def test_code_that_rewrites_workloads_while_it_is_tested_changes_nothing(items, venue):

@@ -209,6 +209,17 @@ END
     assert not Path("/etc/x").exists()
 
 
+def test_a_home_elsewhere_and_folders_of_credentials_are_hidden(monkeypatch):
+    monkeypatch.setenv("HOME", "/srv/user")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/opt/keys/aws")
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/etc/aws")
+    isolation = make_isolation(BenchConfig(), "none", hidden=("/own",), environment={})
+    assert isolation.hidden == ("/own", "/srv/user", "/srv/user/.aws", "/opt/keys")
+    monkeypatch.setenv("HOME", "/")
+    isolation = make_isolation(BenchConfig(), "none", hidden=(), environment={})
+    assert isolation.hidden == ("/.aws", "/opt/keys")
+
+
 def test_a_command_has_a_tmp_of_its_own_and_may_be_kept_from_writing(isolation, repo):
     first = run(isolation, repo, "echo 1 | tee /tmp/a /dev/shm/a; touch b", writable=False)
     assert (first.stdout, first.exit_code) == ("1\n", 1)

@@ -139,6 +139,16 @@ def test_expired_credentials_halt_the_run_and_it_goes_on(two, tmp_path):
     assert whole["usage"]["model"]["calls"] == 10
 
 
+def test_a_set_up_that_fails_is_no_failure_of_the_agent(tmp_path):
+    task = prepare(tmp_path / "task", "match", visible=False, setup_cmds=["exit 3"])
+    document, _ = play(task, tmp_path)
+    (turn,) = document["turns"]
+    assert (turn["stop"], turn["is_evaluated"]) == ("setup_failed", False)
+    assert document["failures_of"] == {"task": 1}
+    assert document["success_rate"] is document["metrics"]["patched"] is None
+    assert document["funnel"][0]["of_ended"]["value"] is None
+
+
 def test_prepared_patches_are_measured_later(task, tmp_path):
     """Prepared without a certificate, by the words of the original; then evaluated with it."""
     words, store = list(task.words[2:]), ("--output-dir", str(tmp_path))
@@ -151,9 +161,15 @@ def test_prepared_patches_are_measured_later(task, tmp_path):
     assert document["success_rate"] is None
     assert document["metrics"]["patched"] == 1.0
 
+    again = ("--resume", f"--run-id={document['run_id']}", "--max-workers=1")
+    resumed = run("optimisation", "prepare", *words, *again, *store)
+    assert resumed.exit_code == 0, resumed.stderr
+    assert json.loads(resumed.stdout)["run_id"] == document["run_id"]
+
     evaluated = run("optimisation", "evaluate", document["run_id"], *certificate, *store)
     assert evaluated.exit_code == 0, evaluated.stderr
     assert json.loads(evaluated.stdout)["success_rate"] == 1.0
+    assert "changed by another program" not in evaluated.stderr
 
 
 def test_a_dry_run_runs_nothing(task, tmp_path):
@@ -174,11 +190,13 @@ def test_all_mistakes_are_named_before_anything_is_paid(task, tmp_path):
     (tmp_path / "plan.json").write_text(json.dumps(plan))
     bench = tmp_path / "bench.yaml"
     bench.write_text("agents: {default: mine, mine: {cli: 'no-such-agent {task_file}'}}")
-    words = list(task.words)
+    place = ("--work-dir", str(tmp_path / "work"))
+    words = [*task.words, *place]
     words[words.index("--from-plan") + 1] = str(tmp_path / "plan.json")
     outcome = run("run", "--offline", "--model", model("good"), *words)
     other = run(
-        *("run", "--offline", "--model", model("good"), *task.words, "--bench-cfg", str(bench))
+        *("run", "--offline", "--model", model("good")),
+        *(*task.words, *place, "--bench-cfg", str(bench)),
     )
 
     message = json.loads(outcome.stdout)["error"]["message"]
@@ -186,6 +204,29 @@ def test_all_mistakes_are_named_before_anything_is_paid(task, tmp_path):
     assert "a: there is no commit" in message
     assert "b: there is no commit" in message
     assert "'no-such-agent' is no program" in json.loads(other.stdout)["error"]["message"]
+
+
+def test_a_plan_without_items_or_with_ids_that_clash_is_refused(two, tmp_path):
+    plan = json.loads((two.fixture.folder / "plan.json").read_text())
+    same = [{**item, "item_id": "same"} for item in plan["items"]]
+    outside = [{**plan["items"][0], "item_id": "../x"}]
+    spec = json.loads(two.fixture.task.read_text())
+    spec["items"].popitem()
+    (two.fixture.folder / "less.yaml").write_text(json.dumps(spec))
+    cases = [
+        (two.fixture.task, [], "The plan has no items."),
+        (two.fixture.task, same, "The item 'same' is there 2 times."),
+        (two.fixture.task, outside, "The item_id '../x' must be"),
+        (two.fixture.folder / "less.yaml", plan["items"], f"{two.ids[1]} has no workloads"),
+    ]
+    for task_file, items, problem in cases:
+        (tmp_path / "plan.json").write_text(json.dumps({**plan, "items": items}))
+        outcome = run(
+            *("optimisation", "validate", str(task_file), "--work-dir", str(tmp_path / "work")),
+            *("--from-plan", str(tmp_path / "plan.json")),
+        )
+        assert outcome.exit_code == 2, outcome.stderr
+        assert problem in json.loads(outcome.stdout)["error"]["message"]
 
 
 def test_a_report_and_a_comparison_read_such_runs(store, tmp_path):

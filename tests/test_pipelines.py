@@ -118,20 +118,26 @@ def test_annotations_and_junit_hold_any_text(tmp_path):
 def test_only_a_drop_that_its_interval_does_not_cover_fails_a_comparison(tmp_path):
     """Of the same model again there is none, and of a worse one there is."""
     before, junit = tmp_path / "before", tmp_path / "drop.xml"
-    scenarios = ("career-change", "milk-price", "ai-ethics", "giraffe-necks")
+    scenarios = (
+        *("career-change", "milk-price", "ai-ethics"),
+        *("giraffe-necks", "time-management", "honest-friend"),
+    )
     grid = ("--scenarios", *scenarios, "--turns", "8", "--seed", "7", "--quiet", "-o")
     run("sweep", "--offline", "--models", STEADY, *grid, str(before))
     for model, code in ((STEADY, 0), (DRIFT, 5)):
         run("sweep", "--offline", "--models", model, *grid, str(tmp_path / model))
         compared = run(
             *("compare", str(tmp_path / model), "--baseline", str(before), "--quiet"),
-            *("--max-drop", "overall_score.high=0", "--junit", str(junit)),
+            *("--max-drop", "overall_score.high=0", "--max-drop", "turns_held.high=0"),
+            *("--junit", str(junit)),
         )
         assert compared.exit_code == code, compared.stderr
         _, by_name = cases(junit)
         (name,) = (name for name in by_name if name[1] == "drop of overall_score.high <= 0")
         assert name[0].startswith(model)
         assert (by_name[name].find("failure") is None) == (code == 0)
+        held = next(test for (_, gate), test in by_name.items() if "turns_held" in gate)
+        assert (held.find("failure") is None) == (code == 0)  # no run of the steady model lapses
 
 
 def test_the_action_runs_its_words_and_no_command_in_them(tmp_path):
@@ -147,16 +153,21 @@ def test_the_action_runs_its_words_and_no_command_in_them(tmp_path):
     }
     env = {name: _filled(value, inputs) for name, value in step["env"].items()}
     path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
-    subprocess.run(
-        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
-        env={**env, "PATH": path},
-        cwd=tmp_path,
-        check=True,
-    )
+    shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+    subprocess.run(shell, env={**env, "PATH": path}, cwd=tmp_path, check=True)
     words = json.loads((tmp_path / "socratic-runner.json").read_text())
     expected = ["run", "--prompt", "two words", "$(touch", "x)", "--turns", "3"]
     assert words == [*expected, "--junit", "socratic-runner.xml", "--github-summary"]
     assert not (tmp_path / "x").exists()
+    # Half of the words would be another command, perhaps without its budget.
+    (tmp_path / "socratic-runner.json").unlink()
+    env["ARGUMENTS"] = "run --prompt I'm stuck --max-cost-usd 1"
+    mistaken = subprocess.run(
+        shell, check=False, env={**env, "PATH": path}, cwd=tmp_path, capture_output=True
+    )
+    assert mistaken.returncode
+    assert b"quote" in mistaken.stderr
+    assert not (tmp_path / "socratic-runner.json").exists()
 
 
 def _filled(text, inputs):

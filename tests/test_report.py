@@ -140,7 +140,7 @@ def test_low_turns_at_the_end_and_a_single_model_are_noticed(tmp_path):
     run(*played, "--seed", "7", "--output-dir", str(tmp_path / "runs"))
     path = tmp_path / "report.html"
     told = run("report", str(tmp_path / "runs"), "--html", str(path)).document
-    assert told["sentences"][0].startswith(f"{DRIFT} held 5.0 of the first 5 turns on average")
+    assert told["sentences"][0].startswith(f"{DRIFT} held 5.0 of 8 turns on average")
     assert told["undecided_because"] == "there is one model"
     text = path.read_text()
     assert "There is only one scenario: the result may not hold for others." in text

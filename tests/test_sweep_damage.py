@@ -80,6 +80,28 @@ def test_a_damaged_file_is_restored_without_a_call(kept, folder, name, how):
     assert once_more.document["notices"] == []
 
 
+def test_files_that_are_all_gone_are_restored_without_a_call(kept, folder):
+    names, answers = {*folder.glob("curated/runs/*.json")}, journals(folder)
+    for name in ("curated", "raw"):
+        shutil.rmtree(folder / name)
+    again = go_on(folder)
+
+    assert again.exit_code == 0
+    assert {*folder.glob("curated/runs/*.json")} == names
+    assert journals(folder) == answers
+    assert again.document["runs"] == kept[1]["runs"]
+
+
+def test_a_damaged_run_without_a_journal_is_said_to_be_played_again(kept, folder):
+    name = run_of(kept[1], STEADY)
+    (folder / f"raw/runs/{name}/turn_001.json").write_bytes(b"")
+    (folder / f"journal/runs/{name}.jsonl").unlink()
+    [notice] = go_on(folder).document["notices"]
+
+    assert "played again, by new calls" in notice
+    assert "restored" not in notice
+
+
 @pytest.mark.parametrize(("before", "after"), [(STEADY, LECTURER), ('"n_turns":2', '"n_turns":1')])
 def test_a_file_swapped_for_one_of_equal_size_is_restored(kept, folder, before, after):
     path = folder / f"curated/runs/{run_of(kept[1], STEADY)}.json"

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from cli.terminal import number
+from cli.terminal import INTERVAL, number, table
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from tests.command import CLAUDE, OFFLINE, PLAIN_RUBRIC, account, begin, daily, environment, run
 from tests.fakes import FakeBedrock, Said
@@ -19,6 +19,22 @@ DRIFT = (
 WIDE = "人生の意味とは何でしょうか、先生。どうか教えてください、本当に知りたいのです。"
 TO_COPY = "socratic-runner --help"
 RED, YELLOW = "31", "33"
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        (60, ["model-a", "12.0", "11 to 13", "9.4", "9 to 10"]),
+        (40, ["model-a", "12.0", "11 to 13", "9.4"]),
+        (25, ["model-a", "12.0", "9.4"]),
+    ],
+)
+def test_each_figure_of_a_table_is_beside_its_own_interval(columns, expected):
+    heads = ("model", "turns", INTERVAL, "score", INTERVAL)
+    head, row = table(heads, [("model-a", "12.0", "11 to 13", "9.4", "9 to 10")], columns)
+
+    assert re.split(" {2,}", row.strip()) == expected
+    assert head.count(INTERVAL) == sum("to" in cell for cell in expected)
 
 
 @pytest.mark.parametrize("columns", daily([40, 80, 100], 40, 100))

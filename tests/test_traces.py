@@ -144,6 +144,16 @@ def test_each_score_is_an_event_of_the_reply_and_on_the_judges_span(sent):
     assert scores == {}
 
 
+def test_the_ordinary_variables_name_the_service(tmp_path):
+    variables = {"OTEL_SERVICE_NAME": "mine", "OTEL_RESOURCE_ATTRIBUTES": "team=red"}
+    outcome = run(*PLAYED, "--trace", str(tmp_path / "t.jsonl"), env=environment(**variables))
+    assert outcome.exit_code == 0
+    line = json.loads((tmp_path / "t.jsonl").read_text().splitlines()[0])
+    entries = line["resourceSpans"][0]["resource"]["attributes"]
+    values = {entry["key"]: entry["value"].get("stringValue") for entry in entries}
+    assert (values["service.name"], values["team"]) == ("mine", "red")
+
+
 def test_the_file_has_the_same_spans_and_records(sent):
     received, _, folder = sent
     lines = (folder / "trace.jsonl").read_text().splitlines()

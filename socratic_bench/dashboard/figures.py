@@ -132,9 +132,14 @@ def figures_of(
         for run in rows.runs
         if all(points[run.run_id].axes.get(name) in values for name, values in chosen.items())
     ]
+    failed = [
+        row
+        for row in rows.failed
+        if all(_axes_text(row.axes).get(name) in values for name, values in chosen.items())
+    ]
     if not runs:
         raise UsageError(["No complete run has all that was chosen."])
-    study = Study(Rows(benchmark=rows.benchmark, runs=runs, failed=rows.failed))
+    study = Study(Rows(benchmark=rows.benchmark, runs=runs, failed=failed))
     report = report_of(study)
     charts = [figure.chart for section in report.sections for figure in section.figures]
     return Figures(
@@ -259,10 +264,14 @@ def _point(run: RunRow, benchmark: Benchmark, sweep_id: str) -> RunPoint:
         sweep_id=sweep_id,
         model=run.model,
         sample=run.sample_name,
-        axes={name: "default" if value is None else str(value) for name, value in axes.items()},
+        axes=_axes_text(axes),
         score=run.metrics.get(benchmark.primary_metric),
         cost_usd=run.at("cost.total.total_usd"),
     )
+
+
+def _axes_text(axes: Mapping[str, object]) -> dict[str, str]:
+    return {name: "default" if value is None else str(value) for name, value in axes.items()}
 
 
 def _pair(first: RunPoint, second: RunPoint) -> RunPair:

@@ -9,7 +9,7 @@ import hmac
 from collections.abc import Collection, Iterable
 from hashlib import sha256
 from http.cookies import CookieError, SimpleCookie
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode
 
 from msgspec import Struct
 from starlette.datastructures import Headers, MutableHeaders
@@ -75,7 +75,7 @@ class Guard:
         if _name_of(host) not in self._hosts:
             return Refusal(421, "This is no host name of the dashboard (see --allowed-host).")
         origin = headers.get("origin")
-        is_own = origin is not None and urlsplit(origin).netloc == host
+        is_own = origin is not None and origin.partition("://")[2] == host
         needs_origin = scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD")
         if (origin is not None or needs_origin) and not is_own:
             return Refusal(403, "The request comes from another page than the dashboard's.")

@@ -11,6 +11,7 @@ import shlex
 import signal
 import socket
 import subprocess
+import time
 import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
@@ -25,7 +26,7 @@ from ulid import ULID
 
 from socratic_bench.documents import encode
 from socratic_bench.documents.encoding import plain_keys
-from socratic_bench.errors import UsageError
+from socratic_bench.errors import ArtifactError, UsageError
 from socratic_bench.settings import S3
 from socratic_bench.storage.folder import FolderStore
 from socratic_bench.storage.stores import ListedBucket, ListedStore
@@ -34,6 +35,8 @@ JOBS = "dashboard/jobs/"
 QUEUE_LEASE = "dashboard/queue.lock"
 _SWEEP_LINE = re.compile(r"^(sweep-[0-9A-Z]{26}): ", re.MULTILINE)
 LOG_BYTES = 20_000
+# A claimed job has no process for a moment, which may be another dashboard's moment.
+STARTING_S = 15.0
 
 
 class Job(Struct, frozen=True, kw_only=True):
@@ -81,6 +84,7 @@ class Jobs:
         self._files = files
         self._program = program
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._starting: dict[str, float] = {}  # when a claimed job was first seen without a process
         self._queue = ExitStack()
         self._holds_queue = False
 
@@ -114,7 +118,11 @@ class Jobs:
             self._store.remove(_key(job.id))
 
     def start(self, job: Job, *, retries_failed: bool = False) -> bool:
-        """Start a job, or go on with it. `False` if another process has claimed it."""
+        """Start a job, or go on with it. `False` if it runs or another process has claimed it.
+        Raises `ArtifactError` if its process cannot be started; then it stays as it was.
+        """
+        if job.state == "running":  # a second click, or another page's
+            return False
         claimed = replace(
             job,
             state="running",
@@ -125,16 +133,12 @@ class Jobs:
         )
         if not self._change(job, claimed):
             return False
-        self.plan_path(job).parent.mkdir(parents=True, exist_ok=True)
-        self.plan_path(job).write_text(job.plan, encoding="utf-8")
-        with self._file(job, "json").open("wb") as document, self.log_path(job).open("ab") as log:
-            process = subprocess.Popen(
-                self.command(claimed),
-                stdin=subprocess.DEVNULL,
-                stdout=document,
-                stderr=log,
-                start_new_session=True,
-            )
+        try:
+            process = self._begin(claimed)
+        except OSError as error:
+            self._change(claimed, job)
+            text = f"{job.name} cannot be started: {error.strerror}: {error.filename}."
+            raise ArtifactError(text) from error
         self._processes[job.id] = process
         ticks = _start_ticks(process.pid)
         self._change(claimed, replace(claimed, pid=process.pid, started_ticks=ticks))
@@ -196,6 +200,19 @@ class Jobs:
         """Whether this dashboard starts what waits; another one may do so."""
         return self._holds_queue
 
+    def _begin(self, job: Job) -> subprocess.Popen[bytes]:
+        """Start the process of a job. Raises `OSError`."""
+        self.plan_path(job).parent.mkdir(parents=True, exist_ok=True)
+        self.plan_path(job).write_text(job.plan, encoding="utf-8")
+        with self._file(job, "json").open("wb") as document, self.log_path(job).open("ab") as log:
+            return subprocess.Popen(
+                self.command(job),
+                stdin=subprocess.DEVNULL,
+                stdout=document,
+                stderr=log,
+                start_new_session=True,
+            )
+
     def _note_progress(self, job: Job) -> Job:
         if job.state != "running" or not job.is_here:
             return job
@@ -203,9 +220,17 @@ class Jobs:
         exit_code = process.poll() if process else None
         line = None if job.sweep_id else _SWEEP_LINE.search(self._log_start(job))
         noted = replace(job, sweep_id=line[1]) if line else job
-        if not self._is_alive(job) and (job.pid or not process):
+        if job.pid or process:
+            self._starting.pop(job.id, None)
+        is_starting = not process and not job.pid and not self._is_overdue(job)
+        if not self._is_alive(job) and not is_starting and (job.pid or not process):
             noted = replace(noted, state="ended", exit_code=exit_code)
         return noted if noted == job or self._change(job, noted) else job
+
+    def _is_overdue(self, job: Job) -> bool:
+        """Whether a claimed job has had no process for so long that whoever claimed it is gone."""
+        now = time.monotonic()
+        return now - self._starting.setdefault(job.id, now) > STARTING_S
 
     def _is_alive(self, job: Job) -> bool:
         process = self._processes.get(job.id)
@@ -275,5 +300,6 @@ def _start_ticks(pid: int) -> int | None:
     with suppress(OSError, ValueError, IndexError):
         # The second field is a name in parentheses, which may hold spaces.
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return None if fields[0] == "Z" else int(fields[19])
+        # Of one that has ended its parent, maybe another dashboard, has the exit code to note.
+        return None if fields[0] == "Z" and fields[1] == "1" else int(fields[19])
     return None

@@ -4,27 +4,33 @@ calibration and the corrected leaderboard.
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from nicegui import ui
 
+from socratic_bench.benchmarks import RunConfig
 from socratic_bench.dashboard.figures import in_process, label_figures
 from socratic_bench.dashboard.jobs import store_flags
 from socratic_bench.dashboard.page import Action, View, render
 from socratic_bench.dashboard.page_watch import sweep_title
 from socratic_bench.dashboard.workspace import Workspace
 from socratic_bench.errors import BenchError
-from socratic_bench.settings import S3
+from socratic_bench.settings import S3, table
+from socratic_bench.studies.calibrate.labels import read_labels
 from socratic_bench.studies.calibrate.session import (
     Labelling,
     LabellingRequest,
     Question,
+    labels_with,
     prepare_labelling,
 )
 from socratic_bench.studies.sweep.resume import journal_entries
 
 N_TURNS = 100
+# The sweep's settings of its judge that `calibrate` has, too.
+JUDGING = ("rubric", "judge_context", "judge_samples", "quorum", "jury_rule")
 LINES_BEFORE = 6  # messages before the reply, if not all of them
 
 
@@ -78,12 +84,14 @@ class _LabelPage:
             return
         self._view.say("")
         await asyncio.to_thread(self._fetch)
+        config = await self._config()
         request = LabellingRequest(
             runs=(self._workspace.sweep_place(self._sweep_id),),
             file=str(self._file),
             labeller=labeller,
             n_turns=max(1, int(numbers[0])),
             seed=int(numbers[1]),
+            rubric=str(config.get("rubric") or ""),
             whole_dialogues=bool(form.get("whole_dialogues")),
         )
         region = self._workspace.command.region
@@ -117,7 +125,9 @@ class _LabelPage:
 
     def _keep(self) -> None:
         if self._workspace.place.startswith(S3) and self._file.exists():
-            self._workspace.store.put(self._key, self._file.read_bytes())
+            assert self._labelling  # noqa: S101 -- an answer was given
+            merge = partial(labels_with, self._labelling.request.labeller, self._file.read_bytes())
+            self._workspace.store.update(self._key, merge)
 
     def _show_question(self) -> bool:
         """`False` if no question is left."""
@@ -154,6 +164,7 @@ class _LabelPage:
         place = self._workspace.sweep_place(self._sweep_id)
         region = self._workspace.command.region()
         try:
+            await asyncio.to_thread(self._fetch)
             figures = await in_process(label_figures, place, str(self._file), region)
         except BenchError:
             self._view.update({"agreement": ""})
@@ -162,11 +173,16 @@ class _LabelPage:
 
     async def _calibrate(self) -> None:
         """Have the sweep's judge score the labelled turns, as the command does."""
+        await asyncio.to_thread(self._fetch)
+        await asyncio.to_thread(read_labels, [str(self._file)])  # or says why not
+        config = await self._config()
         self._view.update({"calibration": render("text.html", text="The judge is scoring ...")})
-        config = await asyncio.to_thread(self._config)
         judges = config.get("judge_model") or []
         judges = judges if isinstance(judges, list) else [judges]
         flags = ["--judge-model", *map(str, judges)] if judges else []
+        for name in JUDGING:
+            if (value := config.get(name)) is not None:
+                flags += [f"--{name.replace('_', '-')}", str(value)]
         if config.get("offline"):
             flags.append("--offline")
         place = self._workspace.sweep_place(self._sweep_id)
@@ -177,13 +193,19 @@ class _LabelPage:
         words = output.error if output.exit_code else output.words
         self._view.update({"calibration": render("calibration.html", words=words)})
 
-    def _config(self) -> Mapping[str, Any]:
-        """The settings of a run of the sweep, by its journal."""
-        assert self._labelling or self._file.exists()  # noqa: S101 -- there are labels
-        run_id = self._labelling.turns[0].run_id if self._labelling else None
-        entries = journal_entries(self._workspace.store, run_id) if run_id else []
+    async def _config(self) -> Mapping[str, Any]:
+        """The settings of a complete run of the sweep, by its journal."""
+        status = await self._workspace.status(self._sweep_id)
+        cells = status.cells if status else ()
+        run_id = next((cell.run_id for cell in cells if cell.state == "completed"), None)
+        store = self._workspace.store
+        entries = await asyncio.to_thread(journal_entries, store, run_id) if run_id else []
         config = entries[0].get("config") if entries else None
-        return config if isinstance(config, dict) else {}
+        if not isinstance(config, dict):
+            return {}
+        # The default stands in journals of other benchmarks, too, which have rubrics of their own.
+        usual = table(RunConfig)["rubric"].default
+        return {name: v for name, v in config.items() if (name, v) != ("rubric", usual)}
 
 
 def _answers(question: Question) -> list[tuple[str, str]]:

@@ -91,6 +91,7 @@ class _NewPage:
         scenarios = {}
         if self._benchmark == "socratic":
             scenarios = {name: load_builtin(name).topic for name in builtin_ids()}
+            scenarios |= {n: "" for n in values.get("scenarios", ()) if n not in scenarios}
         content = render(
             "new.html",
             values=values,
@@ -123,6 +124,9 @@ class _NewPage:
         self._models = output.document.get("models", ())
         if not self._models:
             self._view.say(output.error)
+        listed = {entry["model_id"] for entry in self._models}
+        others = ", ".join(model for model in values.get(MODELS, ()) if model not in listed)
+        self._view.fill("more_models", others)
         self._show_models(values)
         await self._estimate({**values, "benchmark": self._benchmark})
 

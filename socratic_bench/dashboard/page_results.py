@@ -66,6 +66,7 @@ class _Results:
         self._workspace = workspace
         self._sweep_id = sweep_id
         self._figures: Figures | None = None
+        self._n_computed = 0
 
     async def show(self) -> None:
         workspace = self._workspace
@@ -98,8 +99,18 @@ class _Results:
         )
 
     async def _compute(self, chosen: dict[str, list[str]]) -> None:
+        """Show the figures of what is chosen, unless something else has been chosen meanwhile."""
+        self._n_computed += 1
+        number = self._n_computed
         place, region = self._workspace.place, self._workspace.command.region()
-        figures = await in_process(figures_of, place, self._sweep_id, region, chosen)
+        try:
+            figures = await in_process(figures_of, place, self._sweep_id, region, chosen)
+        except BenchError:
+            if number == self._n_computed and self._figures:  # no figures of another choice
+                self._view.update({"results": ""})
+            raise
+        if number != self._n_computed:
+            return
         self._figures = figures
         most_usd = max((run.cost_usd or 0.0 for run in figures.runs), default=0.0) or 1.0
         models = [*dict.fromkeys(run.model for run in figures.runs)]

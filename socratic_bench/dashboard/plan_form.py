@@ -32,6 +32,8 @@ SECTIONS: Mapping[str, Sequence[str]] = {
 }
 OTHERS = "All other settings"
 UPLOADS = {"prompts", "dataset", "scenario_file", "system_prompt_file", "prices", "transcript"}
+# Values NAME=VALUE, in which VALUE may have commas.
+NAMED = {"column", "endpoint", "request_metadata"}
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -65,7 +67,8 @@ def keys_of(benchmark: str) -> Mapping[str, PlanKey]:
 
 def plan_of_form(form: Mapping[str, Any], earlier: Mapping[str, Any]) -> dict[str, Any]:
     """The plan that a form asks for. Tables of an earlier plan, such as a model's own settings,
-    stay. A word that is not of its key's kind stays, too: the plan's reader says what is wrong.
+    stay. A word that is not of its key's kind stays, too, and so does a key that no plan has: the
+    plan's reader says what is wrong.
     """
     benchmark = str(form.get(BENCHMARK) or "socratic")
     plan: dict[str, Any] = {BENCHMARK: benchmark}
@@ -86,7 +89,12 @@ def plan_of_form(form: Mapping[str, Any], earlier: Mapping[str, Any]) -> dict[st
         plan[MODELS] = [tables.get(model, {"id": model}) for model in dict.fromkeys(models)]
     elif models:
         plan[MODELS] = [*dict.fromkeys(models)]
-    kept = {name: table for name, table in earlier.items() if isinstance(table, dict)}
+    known = {BENCHMARK, MODELS, *NOT_IN_FORM, *keys_of(benchmark)}
+    kept = {
+        name: value
+        for name, value in earlier.items()
+        if isinstance(value, dict) or name.replace("-", "_") not in known
+    }
     return {**plan, **kept}
 
 
@@ -157,7 +165,11 @@ def _value_of(value: Any, key: PlanKey) -> Any:  # noqa: ANN401 -- a value of TO
         return value or None
     if isinstance(value, list):
         return value or None
-    words = _words(str(value or "")) if key.is_many else [str(value or "").strip()]
+    text = str(value or "")
+    if key.name in NAMED:
+        words = [word.strip() for word in re.split(r",(?=[^,=\n]*=)|\n", text)]
+    else:
+        words = _words(text) if key.is_many else [text.strip()]
     values = [_scalar_of(word, key) for word in words if word]
     if not values:
         return None

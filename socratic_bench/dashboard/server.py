@@ -101,7 +101,7 @@ def _app(workspace: Workspace) -> FastAPI:
             return PlainTextResponse("The file has more than 64 MiB.", 413)
         folder = workspace.files / "uploads" / token_hex(8)
         folder.mkdir(parents=True)
-        path = folder / (PurePath(name).name or "file")
+        path = folder / (PurePath(name).name[-100:] or "file")
         path.write_bytes(body)
         return PlainTextResponse(str(path))
 

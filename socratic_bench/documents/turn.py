@@ -33,7 +33,7 @@ from socratic_bench.turns import (
     Vote,
     deviations,
 )
-from socratic_bench.types import Completion, ProviderStopReason, doc
+from socratic_bench.types import Completion, ProviderStopReason, Usage, doc
 
 SCORE = "overall_score"
 
@@ -330,7 +330,12 @@ class TurnEntry(Struct, frozen=True, kw_only=True):
             outcome=turn.answered,
             service_tier=turn.reply.served_tier,
             latency_profile=turn.reply.served_latency_profile,
-            usage={role: tokens_of(turn.calls(role, tested=parts.tested)) for role in parts.roles},
+            # A model under test without calls, as after a failed set-up, used no tokens.
+            usage={
+                role: tokens_of(turn.calls(role, tested=parts.tested))
+                or (Tokens.of(Usage()) if role == parts.tested else None)
+                for role in parts.roles
+            },
             latency=TurnLatency.of(turn, parts),
         )
 

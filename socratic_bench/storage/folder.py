@@ -222,7 +222,10 @@ def _may_change(key: str, content: bytes, body: bytes) -> bool:
         return False
     if all(name in after and after[name] == value for name, value in before.items()):
         return True
-    return not key.startswith("raw/") or before.get("unjudged_reason") is not None
+    is_measured_later = before.get("correctness", "") is None  # a patch that was only prepared
+    return (
+        is_measured_later or not key.startswith("raw/") or before.get("unjudged_reason") is not None
+    )
 
 
 def repair_hint(error: Exception) -> str:

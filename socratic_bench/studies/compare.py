@@ -59,8 +59,10 @@ from socratic_bench.studies.groups import (
     differing_conditions,
     group_by_model,
     kind_of,
+    notices_on_pooled,
     pair_runs,
     pairs_of_groups,
+    pooled_settings,
 )
 from socratic_bench.studies.primary import PairedRuns, primary_differences
 from socratic_bench.studies.reading import FailedCell, read_runs
@@ -219,9 +221,7 @@ def _document(comparison: _Comparison, call: Naming = str) -> ComparisonDocument
 
     def place(group: Group) -> tuple[bool, list[tuple[bool, float]]]:
         """The best first, a baseline last."""
-        contender = contenders[group.name]
-        figures = contender.metrics, contender.survival
-        return group.is_baseline, rank_of_group(benchmark, primary, *figures)
+        return group.is_baseline, rank_of_group(benchmark, primary, contenders[group.name].metrics)
 
     groups = sorted(groups, key=place)
     ordered = [contenders[group.name] for group in groups]
@@ -381,6 +381,7 @@ def _notices_on_pairs(
     if comparison.unlike:
         paths = ", ".join(comparison.unlike)
         yield f"The runs have different settings ({paths}), which may explain differences."
+    yield from notices_on_pooled(pooled_settings(comparison.groups))
     if any(not pair.n_pairs for pair in pairs):
         yield NO_PAIR.render(call)
     elif any(pair.n_unpaired for pair in pairs):

@@ -356,12 +356,10 @@ def _metric(benchmark: Benchmark, name: str) -> MetricInfo:
     return next(metric for metric in benchmark.metrics if metric.name == name)
 
 
-def figure_of(
-    name: str, metrics: Mapping[str, Mean], survival: Mapping[str, Survival]
-) -> Estimate | None:
-    """The mean of a metric over a group's runs, of a time the restricted one, with its interval."""
-    if name in survival:
-        return survival[name].restricted_mean
+def figure_of(name: str, metrics: Mapping[str, Mean]) -> Estimate | None:
+    """The mean of a metric over a group's runs, with its interval. A time until an event counts as
+    far as it was seen: a Kaplan-Meier mean would leave out runs that end in low turns.
+    """
     mean = metrics.get(name)
     return Estimate(value=mean.mean, low=mean.low, high=mean.high) if mean else None
 
@@ -375,11 +373,10 @@ def rank_of_group(
     benchmark: Benchmark,
     primary: PrimaryMetric,
     metrics: Mapping[str, Mean],
-    survival: Mapping[str, Survival],
 ) -> list[tuple[bool, float]]:
     """A sort key of a group: by the primary figure, equal ones by the benchmark's own metric."""
     names = (primary.name, benchmark.primary_metric)
-    figures = [(name, figure_of(name, metrics, survival)) for name in names]
+    figures = [(name, figure_of(name, metrics)) for name in names]
     return [rank(of.value if of else None, _metric(benchmark, name)) for name, of in figures]
 
 

@@ -269,16 +269,35 @@ def drop_gates(
     for pair in pairs:
         for bound in drops:
             difference, times = pair.differences[bound.metric], pair.survival.get(bound.metric)
-            # The plain difference of times ignores censoring.
-            figure = times.restricted_mean if times else difference
-            drop = _drop(bound, figure, higher_is_better=higher_is_better[bound.metric])
-            if drop is None and bound.of == "high" and _is_uniform(times or difference):
-                mean = replace(bound, of="mean")  # that of each sample: there is nothing to cover
-                drop = _drop(mean, figure, higher_is_better=higher_is_better[bound.metric])
+            is_higher_better = higher_is_better[bound.metric]
+            drop = _drop_of_pair(bound, difference, times, higher_is_better=is_higher_better)
             yield gate(bound, pair.first, drop, _drop_reason(difference) if drop is None else None)
     for contender in failed:
         for bound in drops:
             yield gate(bound, contender.model, None, "no complete run has it")
+
+
+def _drop_of_pair(
+    bound: MaxDrop,
+    difference: Difference,
+    times: SurvivalDifference | None,
+    *,
+    higher_is_better: bool,
+) -> float | None:
+    """How much worse the first model of a pair is."""
+    # The plain difference of times ignores censoring, but has limits where no run of one model saw
+    # the event.
+    if bound.of == "high" and times and times.no_interval_because == "no_event":
+        times = None
+    figure = times.restricted_mean if times else difference
+    drop = _drop(bound, figure, higher_is_better=higher_is_better)
+    if bound.of == "mean" and times:  # runs that end in low turns lower the plain mean alone
+        plain = _drop(bound, difference, higher_is_better=higher_is_better)
+        drop = max((one for one in (drop, plain) if one is not None), default=None)
+    if drop is None and bound.of == "high" and _is_uniform(times or difference):
+        mean = replace(bound, of="mean")  # that of each sample: there is nothing to cover
+        drop = _drop(mean, figure, higher_is_better=higher_is_better)
+    return drop
 
 
 def _is_uniform(difference: Difference | SurvivalDifference) -> bool:

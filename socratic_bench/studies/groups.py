@@ -1,7 +1,7 @@
 """Which runs belong together: clusters and repeats, contenders, and pairs of runs."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, Literal
 
@@ -101,6 +101,22 @@ def _treatments(runs: Sequence[RunRow]) -> tuple[str, ...]:
             name in (run.at("inputs") or {}) or (run.cell and name in run.cell.axes) for run in runs
         )
     )
+
+
+def pooled_settings(groups: Sequence[Group]) -> list[str]:
+    """The axes on which runs of one group differ."""
+    return [
+        name
+        for name in _treatments([run for group in groups for run in group.runs])
+        if any(len({_axis_value(run, name) for run in group.runs}) > 1 for group in groups)
+    ]
+
+
+def notices_on_pooled(settings: Sequence[str]) -> Iterator[str]:
+    """A notice where runs of one model differ in settings that figures of models do not tell."""
+    if settings:
+        names = " and ".join(name.replace("_", " ") for name in settings)
+        yield f"Runs of one model differ in {names}: its figures are over all of them."
 
 
 def _axis_value(run: RunRow, name: str) -> Hashable:

@@ -96,7 +96,9 @@ def prepare_judgings(
     sources: dict[str, FoundRun] = {}
     for argument in dict.fromkeys(arguments):
         with mistakes:
-            sources |= {source.name: source for source in find_runs(argument, region).runs}
+            for source in find_runs(argument, region).runs:  # a dialogue of two files counts once
+                key = source.dialogue.run_id if source.dialogue else source.name
+                sources.setdefault(key, source)
     prepared: list[Rejudging] = []
     for source in sources.values():
         with mistakes:

@@ -15,7 +15,7 @@ from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
-from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
@@ -47,7 +47,10 @@ class Traces:
     def __init__(self, request: TraceRequest) -> None:
         self._has_content = request.has_content or request.galileo is not None
         self._failures = Failures()
-        self._resource = Resource.create({"service.name": SCOPE, "service.version": VERSION})
+        named = OTELResourceDetector().detect().attributes  # by the ordinary variables
+        self._resource = Resource.create(
+            {"service.name": SCOPE, "service.version": VERSION, **named}
+        )
         spans: list[Any] = []
         logs: list[Any] = []
         if request.galileo is not None:

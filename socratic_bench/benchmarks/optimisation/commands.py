@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from socratic_bench.benchmarks.optimisation.ablating import HunkResult, ablate
+from socratic_bench.benchmarks.optimisation.evaluating import DEFAULT_PROTECTED
 from socratic_bench.benchmarks.optimisation.loading import load_items, load_task
 from socratic_bench.benchmarks.optimisation.plan import PlanItem, make_plan
 from socratic_bench.benchmarks.optimisation.preparing import folder_of
@@ -99,7 +100,10 @@ def ablate_run(settings: Settings, run_id: str) -> AblationDocument:
     for index, item in enumerate(loaded.items):
         patch = folder_of(folder, index).read("model_patch.diff")
         bench = venue.workbench(item.spec)
-        pre, human = bench.tree_of(item.spec.pre), bench.tree_of(item.spec.human)
+        pre = bench.tree_of(item.spec.pre)
+        protected = item.spec.protected_paths or DEFAULT_PROTECTED
+        # Humans change tests, too, which is no part of what makes code faster.
+        human = bench.with_paths_of(bench.tree_of(item.spec.human), pre, protected)
         both: tuple[tuple[Literal["agent", "human"], bytes | None], ...] = (
             ("agent", patch),
             ("human", bench.diff(pre, human)),

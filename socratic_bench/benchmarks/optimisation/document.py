@@ -139,6 +139,9 @@ class TurnPart(Part, frozen=True, kw_only=True):
     is_measurable: Annotated[
         bool, doc("false: the human's effect does not show here; it counts for no agent")
     ]
+    is_lost: Annotated[
+        bool, doc("true: the set-up, base or human failed, which says nothing of the agent")
+    ] = False
     failed_by: Annotated[str | None, doc("first thing that it fails by; null: nothing")]
     whose_failure: Annotated[Whose | None, doc("who is to answer for it; null: nobody")]
     speedup: Annotated[Amount | None, doc("base time by agent time, median over rounds")]
@@ -225,7 +228,7 @@ class FunnelStep(Struct, frozen=True, kw_only=True):
     step: Annotated[str, doc("name of the step; each needs those before it")]
     n: Annotated[Count, doc("items that have passed it")]
     of_all: Annotated[Rate, doc("of all planned items that can be measured")]
-    of_ended: Annotated[Rate, doc("without items that infrastructure has lost")]
+    of_ended: Annotated[Rate, doc("without items that infrastructure or the task has lost")]
 
 
 class LostItem(Struct, frozen=True, kw_only=True):
@@ -298,15 +301,17 @@ class RunPart(Part, frozen=True, kw_only=True):
 
 def funnel_of(results: Sequence[ItemResult], n_planned: int) -> list[FunnelStep]:
     """How many of the items have passed each step."""
+    ended = [result for result in results if not result.is_lost]
+    n_ended = len(ended)
     counts = Counter(
-        name for result in results for name, passed in result.has_passed.items() if passed
+        name for result in ended for name, passed in result.has_passed.items() if passed
     )
     return [
         FunnelStep(
             step=name,
             n=counts[name],
             of_all=Rate.of(counts[name], n_planned),
-            of_ended=Rate.of(counts[name], len(results)),
+            of_ended=Rate.of(counts[name], n_ended),
         )
         for name in FUNNEL
     ]

@@ -29,7 +29,7 @@ from socratic_bench.benchmarks.optimisation.repository import (
     Workbench,
     matches,
 )
-from socratic_bench.benchmarks.optimisation.task import ItemSpec
+from socratic_bench.benchmarks.optimisation.task import ItemSpec, hash_of
 from socratic_bench.benchmarks.optimisation.trials import Arena, TestReport, TrialError
 from socratic_bench.types import doc
 
@@ -87,14 +87,17 @@ class Venue(Struct, frozen=True, kw_only=True):
         workspace = self.folder / item.item_id / f"{arm}-{tree[:16]}"
         arena = Arena(workspace=workspace, isolation=self.isolation, item=item, check=self.check)
         mark = workspace.with_suffix(".ready")
-        if mark.exists() and arm != "agent":
+        setup = hash_of((item.setup_cmds, self.isolation.level, self.isolation.environment))
+        if arm != "agent" and mark.exists() and mark.read_text("ascii") == setup:
+            arena.place_workloads()  # the task's files may be others than last time
             return arena
+        mark.unlink(missing_ok=True)
         shutil.rmtree(workspace, ignore_errors=True)
         bench.export(tree, workspace / "repo")
         bench.begin_history(workspace / "repo", self.source.version_tag(item.pre))
         arena.set_up()
         arena.place_workloads()
-        mark.touch()
+        mark.write_text(setup, encoding="ascii")
         return arena
 
     def discard(self, arena: Arena) -> None:
@@ -123,7 +126,7 @@ def evaluate(
         min_effect=item.min_effect,
         isolation=venue.isolation.level,
     )
-    if not patch.strip():
+    if not patch.strip() and reference is None:
         return replace(blank, patch="empty")
     try:
         tree = bench.apply(base, patch)

@@ -31,6 +31,8 @@ _PIECE_BYTES = 65_536
 _LAUNCHER = Path(__file__).with_name("launcher.py")
 # Whatever belongs to the user or to other processes, sockets of services among it.
 _HIDDEN = ("/home", "/root", "/tmp", "/var/tmp", "/dev/shm", "/run", "/mnt", "/media")  # noqa: S108
+_SYSTEM = {"/", "/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr"}
+_CREDENTIALS_FILES = ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE")
 _UNSHARE = ("unshare", "-Urnm", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc", "--")
 _END_WITH_HARNESS = ("setpriv", "--pdeathsig", "KILL", "--")
 _CONTAINER_NAME = re.compile(r"optimisation-[0-9a-f]{12}")
@@ -317,7 +319,7 @@ def make_isolation(
             level=level,
             template=container.command,
             stop_template=container.stop,
-            hidden=tuple(hidden),
+            hidden=(*hidden, *_folders_of_user()),
             visible=tuple(os.path.realpath(folder) for folder in visible),
             environment=variables,
             cpus=container.cpus,
@@ -333,6 +335,18 @@ def make_isolation(
             "engine in {bench_cfg}, or accept no isolation: {isolation} none."
         ),
     )
+
+
+def _folders_of_user() -> Iterator[str]:
+    """The user's home, wherever it is, and the folders of credentials' files, but none that has
+    programs of the system in it.
+    """
+    files = filter(None, map(os.environ.get, _CREDENTIALS_FILES))
+    homes = ("~", "~/.aws")
+    for place in (*homes, *map(os.path.dirname, files)):
+        folder = os.path.realpath(os.path.expanduser(place))  # noqa: PTH111 -- as the SDK does
+        if not _SYSTEM & {folder, f"/{folder.split('/')[1]}"}:
+            yield folder
 
 
 def _try(isolation: Isolation) -> str | None:

@@ -103,10 +103,13 @@ def play_item(
 def _evaluated(
     context: EpisodeContext, item: Item, prepared: Prepared, folder: ItemFolder, venue: Venue
 ) -> Evaluation:
-    """A new evaluation or, of an item that was evaluated before, its samples judged again."""
+    """A new evaluation or, of an item that was evaluated before, its samples judged again. What
+    base or human failed by is tried again.
+    """
     stored = folder.read("evaluation.json")
-    if stored is not None:
-        return regrade(msgspec.json.decode(stored, type=Evaluation))
+    earlier = msgspec.json.decode(stored, type=Evaluation) if stored is not None else None
+    if earlier is not None and not earlier.fault:
+        return regrade(earlier)
     while not _measuring.acquire(timeout=POLL_S):
         context.check()
     try:
@@ -144,6 +147,7 @@ def _signs(
 def _result(item: Item, prepared: Prepared, evaluation: Evaluation | None) -> ItemResult:
     verdict = evaluation.verdict if evaluation else None
     human = verdict.human_over_base if verdict else item.human
+    is_lost = prepared.result.stop == "setup_failed" or bool(evaluation and evaluation.fault)
     return ItemResult(
         item_id=item.spec.item_id,
         stop=prepared.result.stop,
@@ -156,8 +160,9 @@ def _result(item: Item, prepared: Prepared, evaluation: Evaluation | None) -> It
         ratio=verdict.over_human.median if verdict else None,
         human_speedup=human.median if human else None,
         expected_speedup=prepared.result.prediction.expected_speedup,
-        is_evaluated=evaluation is not None and not evaluation.fault,
+        is_evaluated=evaluation is not None and not is_lost,
         is_measurable=item.is_measurable,
+        is_lost=is_lost,
     )
 
 

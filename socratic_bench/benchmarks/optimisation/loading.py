@@ -97,10 +97,8 @@ def load_task(settings: Settings, *, has_plan: bool = True) -> Loaded:
     source = Source(place, folder / "cache")
     plan = None if has_plan else Plan(repo=place, task_id=task.task.id, items=())
     with mistakes:
-        if settings.from_plan:
-            plan = resolve(read_plan(settings.from_plan), source)
-        elif has_plan:
-            plan = make_plan(task, source)
+        if settings.from_plan or has_plan:
+            plan = _plan(settings, task, source)
     isolation = None
     with mistakes:
         isolation = _isolation(
@@ -147,6 +145,21 @@ def load_items(settings: Settings) -> Loaded:
         **{name: getattr(loaded, name) for name in loaded.__struct_fields__}
         | {"certificate": certificate, "items": items}
     )
+
+
+def _plan(settings: Settings, task: TaskFile, source: Source) -> Plan:
+    if settings.from_plan:
+        plan = resolve(read_plan(settings.from_plan), source)
+    else:
+        plan = make_plan(task, source)
+    mistakes = [
+        f"{item.item_id} has no workloads: give some in the task, or in items."
+        for item in plan.items
+        if not task.item(item.item_id, item.human, item.pre).workloads
+    ]
+    if mistakes:
+        raise UsageError(mistakes)
+    return plan
 
 
 def _certificate(settings: Settings, loaded: Loaded) -> Certificate | None:

@@ -25,7 +25,8 @@ FUNNEL = ("ran", "patched", "applies", "correct", "improved", "similar", "succes
 class ItemResult(Struct, frozen=True, kw_only=True):
     """The statuses of one item, which are never merged, and its speed.
 
-    `speedup` is base time by agent time, `ratio` human time by agent time.
+    `speedup` is base time by agent time, `ratio` human time by agent time. Of a lost item the
+    set-up, base or human failed, which says nothing of the agent.
     """
 
     item_id: str
@@ -41,6 +42,7 @@ class ItemResult(Struct, frozen=True, kw_only=True):
     expected_speedup: float | None = None
     is_evaluated: bool = True
     is_measurable: bool = True
+    is_lost: bool = False
 
     @property
     def has_passed(self) -> Mapping[str, bool]:
@@ -135,7 +137,7 @@ def metrics_of(items: Sequence[ItemResult]) -> dict[str, float | None]:
 
 def by_item(items: Iterable[ItemResult]) -> dict[str, dict[str, float]]:
     """Every metric by item. What cannot be measured counts for no agent."""
-    measurable = [item for item in items if item.is_measurable]
+    measurable = [item for item in items if item.is_measurable and not item.is_lost]
     return {
         name: {
             item.item_id: value
@@ -168,6 +170,6 @@ def _mean(name: str, values: Iterable[float]) -> float | None:
 
 def whose_failure(item: ItemResult) -> Whose | None:
     """Who is to answer for the item's failure; `None` if there is none."""
-    if not item.is_measurable or item.stop == "setup_failed":
+    if not item.is_measurable or item.is_lost:
         return "task"
     return "agent" if item.failure else None

@@ -14,6 +14,7 @@ from socratic_bench.concurrency import decode
 from socratic_bench.errors import UsageError
 from socratic_bench.settings import read_bounded
 
+ITEM_ID = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,120}"  # it names folders
 _SHORT = 8  # characters of a commit in an item's id
 _PARENT = re.compile(r"parent=([1-9]\d?)")
 
@@ -79,6 +80,15 @@ def resolve(plan: Plan, source: Source, places: Sequence[str] = ()) -> Plan:
                                  pre_parent_index=item.pre_parent_index))  # fmt: skip
     counts = Counter(item.human for item in resolved)
     mistakes += [f"The commit {sha} is there {n} times." for sha, n in counts.items() if n > 1]
+    ids = Counter(item.item_id for item in resolved)
+    mistakes += [f"The item {name!r} is there {n} times." for name, n in ids.items() if n > 1]
+    mistakes += [
+        f"The item_id {name!r} must be letters, digits, '_', '.' and '-'."
+        for name in ids
+        if not re.fullmatch(ITEM_ID, name)
+    ]
+    if not plan.items:
+        mistakes.append("The plan has no items.")
     if mistakes:
         raise UsageError(mistakes)
     return Plan(repo=plan.repo, task_id=plan.task_id, items=tuple(resolved))

@@ -85,8 +85,8 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         Setting(
             "optimisation",
             "DIR",
-            "folder of work trees, needed to resume (default: work in the output folder or in the "
-            "current one)",
+            "folder of work trees, needed to resume (default: optimisation-work in the output "
+            "folder or in the current one)",
             is_file=True,
         ),
     ] = None

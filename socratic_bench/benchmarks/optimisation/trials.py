@@ -141,6 +141,8 @@ class Arena(Struct, frozen=True, kw_only=True):
         if not done:
             raise _unexpected(workload, line, "done CHECKSUM")
         _, claimed, operations = done.groups()
+        if self.item.metric == "operations" and operations is None:
+            raise _unexpected(workload, line, "done CHECKSUM operations=N")
         return Sample(
             arm=arm,
             workload=workload.id,

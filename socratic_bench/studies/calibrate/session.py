@@ -105,6 +105,18 @@ class LabelFile:
         return read_labels([str(self._path)]) if is_begun else []
 
 
+def labels_with(labeller: str, own: bytes, stored: bytes | None) -> bytes:
+    """A file of labels as it is stored, with one person's labels of another copy of it."""
+    both = ((own or b"", True), (stored or b"", False))
+    lines = [
+        line
+        for body, is_own in both
+        for line in body.splitlines()
+        if (msgspec.json.decode(line, type=Label).labeller == labeller) == is_own
+    ]
+    return b"".join(line + b"\n" for line in lines)
+
+
 class Session:
     """Goes through turns and questions. `place` is the current question; `None` at the end. A turn
     is not asked for the scores that it `lacks`.

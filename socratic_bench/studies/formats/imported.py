@@ -27,7 +27,8 @@ from socratic_bench.studies.formats.dialogues import Dialogue
 
 SOCRATIC = "socratic"
 _LONGEST_WORDS, _DIGITS = 40, 8
-_NOT_IN_IDS = re.compile(r"[^\w.+:@-]+", re.ASCII)
+# Letters of every script stay, so that two tutors do not become one; signs and blanks do not.
+_NOT_IN_IDS = re.compile(r"[^\w.+:@\xa1-\u1fff\u2070-\ud7ff\ue000-\U0010ffff-]+", re.ASCII)
 
 
 class RecordedEpisode:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from socratic_bench.documents.sweep import PairedDifference, Survival
 from socratic_bench.studies.primary import NO_INTERVALS, p_text
+from socratic_bench.studies.report.leaderboard import most_turns, turns_held
 from socratic_bench.studies.report.parts import (
     UNKNOWN,
     Section,
@@ -60,14 +61,10 @@ def _some(texts: Sequence[str]) -> str:
 
 
 def _of_one(study: Study, model: str) -> str:
-    survival = study.survival.get(model)
-    if survival:
-        mean = survival.restricted_mean
-        limits = between(mean.low, mean.high, 1)
-        interval = "" if limits == UNKNOWN else f" (95 % CI {limits})"
+    if study.survival:
         return (
-            f"{model} held {number(mean.value, 1)} of the first {survival.horizon:g} turns on "
-            f"average{interval}; there is no other model to compare it with."
+            f"{model} held {turns_held(study, model)} of {most_turns(study)} turns on average; "
+            "there is no other model to compare it with."
         )
     estimate = study.mean(study.primary, study.runs[model])
     if estimate is None:

@@ -65,6 +65,24 @@ def survival_text(survival: Survival | None) -> str:
     return with_limits(mean.value, mean.low, mean.high, 1) if mean else UNKNOWN
 
 
+def turns_held(study: Study, model: str) -> str:
+    """The mean of a model's runs, as in the differences between models; under six scenarios, as
+    there, without limits.
+    """
+    mean = study.mean(study.ordering, study.runs[model])
+    if mean is None:
+        return UNKNOWN
+    survival = study.survival.get(model)
+    is_limited = survival is None or survival.no_interval_because != "too_few_scenarios"
+    limits = (mean.low, mean.high) if is_limited else (None, None)
+    return with_limits(mean.mean, *limits, 1)
+
+
+def most_turns(study: Study) -> int:
+    """The length of the longest run."""
+    return max(len(run.turns) for run in study.rows.runs)
+
+
 def places_of(metric: MetricInfo) -> int:
     """Decimal places of a metric: two for shares, one for larger figures."""
     return 2 if metric.high is not None and metric.high <= 1 else 1
@@ -75,12 +93,11 @@ def board(study: Study) -> Section:
     benchmark = study.rows.benchmark
     names = dict.fromkeys((benchmark.primary_metric, *benchmark.compared_metrics))
     metrics = [study.metrics[name] for name in names if name != study.views.endurance]
-    horizon = next((survival.horizon for survival in study.survival.values()), 0)
-    timed = [f"Turns held (max {horizon:g})"] if study.survival else []
+    timed = [f"Turns held (max {most_turns(study)})"] if study.survival else []
     rows = [
         [
             model,
-            *([survival_text(study.survival.get(model))] if study.survival else []),
+            *([turns_held(study, model)] if study.survival else []),
             *(interval_text(study.mean(metric, runs), places_of(metric)) for metric in metrics),
             f"{len(runs):,}",
         ]

@@ -180,8 +180,6 @@ class Study:
         def place(model: str) -> tuple[tuple[bool, float], ...]:
             means = (self.mean(of, self.rows.of(model)) for of in (self.ordering, self.primary))
             ordering, primary = (mean.mean if mean else None for mean in means)
-            if times := self._times.get(model):
-                ordering = times.restricted_mean.value
             return rank(ordering, self.ordering), rank(primary, self.primary)
 
         return sorted(self.rows.models, key=lambda model: (place(model), model))

@@ -32,6 +32,7 @@ from socratic_bench.studies.figures import (
     survival_of,
 )
 from socratic_bench.studies.gates import figure_gates, metrics_of_many, missed_gates
+from socratic_bench.studies.groups import notices_on_pooled
 from socratic_bench.studies.primary import PairedRuns, primary_differences
 from socratic_bench.studies.sweep.grid import MODEL, OPENING, Cell, Grid
 from socratic_bench.studies.sweep.sweep import GO_ON, SweepResult
@@ -122,6 +123,7 @@ def document_of(
         pace=[*result.pace],
         notices=[
             *result.notices,
+            *notices_on_pooled(_pooled_axes(grid)),
             *notices_on_times(
                 group.survival[primary.name]
                 for group in groups[MODEL]
@@ -152,6 +154,15 @@ def exit_code(result: SweepResult, gates: Iterable[FigureGate] = ()) -> int:
         return EXIT_MISSING
     is_missed = EXIT_GATE in codes or not all(gate.passed for gate in gates)
     return EXIT_GATE if is_missed else 0
+
+
+def _pooled_axes(grid: Grid) -> list[str]:
+    """The axes with several values that are neither models nor samples."""
+    return [
+        axis.name
+        for axis in grid.axes
+        if len(axis.values) > 1 and axis.name not in (MODEL, *grid.sample_axes)
+    ]
 
 
 def design_of(grid: Grid, *, has_limits: bool) -> Design:
@@ -212,7 +223,7 @@ def _groups_of_axis(axis: str, result: SweepResult, design: Design) -> list[Grou
     primary = primary_metric(result.benchmark, (group.survival for group in unordered))
 
     def place(group: Group) -> list[tuple[bool, float]]:
-        return rank_of_group(result.benchmark, primary, group.metrics, group.survival)
+        return rank_of_group(result.benchmark, primary, group.metrics)
 
     return sorted(unordered, key=place)
 

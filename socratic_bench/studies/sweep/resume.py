@@ -132,7 +132,8 @@ def look_at_files(
 ) -> dict[str, Sequence[str]]:
     """The stored files of complete cells that are missing, no files, or others than the index has,
     by run; the rows of these runs are removed. A run that has got more turns by itself gets a row
-    by its own document. A store that has none of the files is new, and not damaged.
+    by its own document. A store that has none of the files is new if another one has some, and not
+    damaged.
     """
     damaged: dict[str, Sequence[str]] = {}
     beginning = run_ids_begin_with(begun)
@@ -141,15 +142,19 @@ def look_at_files(
         for cell in cells
         if (row := rows.get(cell.key)) and row.status == "completed"
     }
-    for store in stores:
-        sizes = {**store.sizes(f"{CURATED}{beginning}"), **store.sizes(f"{RAW}{beginning}")}
+    sizes_by_store = [
+        (store, {**store.sizes(f"{CURATED}{beginning}"), **store.sizes(f"{RAW}{beginning}")})
+        for store in stores
+    ]
+    are_all_gone = not any(sizes for _, sizes in sizes_by_store)
+    for store, sizes in sizes_by_store:
         files_there = {name for name in complete if RunKeys(name).curated in sizes}
         others = {
             name: body
             for name, body in curated_bodies(store, beginning, files_there.__contains__)
             if (digest := complete[name][1].curated_sha256) and sha256(body).hexdigest() != digest
         }
-        for name, (cell, row) in complete.items() if sizes else ():
+        for name, (cell, row) in complete.items() if sizes or are_all_gone else ():
             curated = RunKeys(name).curated
             files = row.files or {curated: sizes.get(curated) or 1}
             keys = [key for key, n_bytes in files.items() if sizes.get(key) != n_bytes]
@@ -166,13 +171,22 @@ def look_at_files(
     return damaged
 
 
-def damage_message(damaged: Mapping[str, Sequence[str]]) -> str:
-    """What people are told of damaged files."""
-    keys = [key for keys in damaged.values() for key in keys]
-    more = f" and {len(keys) - MOST_SHOWN} more" if len(keys) > MOST_SHOWN else ""
-    runs = plural(len(damaged), "complete run has", "complete runs have")
-    listed = ", ".join(keys[:MOST_SHOWN])
-    return f"{runs} missing or damaged files, restored from the journal: {listed}{more}."
+def damage_messages(
+    damaged: Mapping[str, Sequence[str]], stores: Sequence[ListedStore]
+) -> Iterator[str]:
+    """What people are told of damaged files. A run without a journal can only be played again."""
+    has_journal = {name: any(journal_entries(store, name) for store in stores) for name in damaged}
+    for is_restored, how in (
+        (True, "restored from the journal"),
+        (False, "and no journal: played again, by new calls"),
+    ):
+        runs = [keys for name, keys in damaged.items() if has_journal[name] == is_restored]
+        keys = [key for keys in runs for key in keys]
+        more = f" and {len(keys) - MOST_SHOWN} more" if len(keys) > MOST_SHOWN else ""
+        have = plural(len(runs), "complete run has", "complete runs have")
+        if runs:
+            listed = ", ".join(keys[:MOST_SHOWN])
+            yield f"{have} missing or damaged files, {how}: {listed}{more}."
 
 
 def gate_again(

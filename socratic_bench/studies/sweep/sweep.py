@@ -43,7 +43,7 @@ from socratic_bench.studies.sweep.request import SweepRequest
 from socratic_bench.studies.sweep.resume import (
     agree_on_beginning,
     cells_to_play,
-    damage_message,
+    damage_messages,
     find_sweep,
     gate_again,
     journalled_usd,
@@ -215,8 +215,8 @@ class _SweepProcess:
         stores = self._stores.all
         rows = read_rows(begun, cells, indices, stores, self._benchmark)
         self._damaged = look_at_files(begun, cells, rows, stores, self._benchmark)
-        if self._damaged:
-            self._notice(damage_message(self._damaged))
+        for text in damage_messages(self._damaged, stores):
+            self._notice(text)
         return {**rows, **gate_again(begun, rows, stores, self._asked.grid.base)}
 
     def _remove_drafts(self, begun: SweepFile) -> None:
