@@ -252,14 +252,14 @@ def test_a_dry_run_prices_both_ways(endpoint):
     assert prices["flex_usd"] == prices["batch_usd"]
 
 
-def sweep(service: Endpoint, *words: str) -> Outcome:
+def sweep(service: Endpoint, *words: str, entry: Sequence[str] = COMMAND) -> Outcome:
     """Two models of golden in a sweep that stores its runs; each has half a job of its own."""
     place = ("-o", str(service.folder / "sweep"), "--resume", "--quiet")
     models = ("--models", model("right"), model("wrong"))
     env = service.env | {"BEDROCK_MODEL_IDS": json.dumps([model("right"), model("wrong")])}
     judge = () if "--no-judge" in words else ("--judge-model", JUDGE)
     base = ("sweep", "--benchmark", "golden", *judge, "--seed", "1")
-    return run(*base, *models, *place, *words, env=env)
+    return run(*base, *models, *place, *words, env=env, entry=entry)
 
 
 def test_a_sweep_has_one_job_for_each_model(endpoint):
@@ -281,6 +281,20 @@ def test_a_sweep_has_one_job_for_each_model(endpoint):
         JUDGE: 1,
     }
     assert service.operations()["BatchRecord"] == 2 * 144 + 288
+
+
+@pytest.mark.parametrize("before", ["upload", "submit", "state"])
+def test_a_killed_sweep_goes_on_with_its_jobs(endpoint, before):
+    service = endpoint()
+    words = ("--via", "batch", "--no-judge", "--invocations", "3", "--repeats", "2")
+
+    killed = sweep(service, *words, entry=killing(before))
+    found = document(sweep(service, *words))
+
+    assert killed.exit_code == -9
+    assert found["status"] == "completed"
+    assert len(service.jobs()) == 2
+    assert service.operations()["BatchRecord"] == 2 * 144
 
 
 def test_a_socratic_sweep_with_auto_stays_on_demand(endpoint):
