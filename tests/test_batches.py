@@ -14,7 +14,7 @@ import pytest
 
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from tests.command import COMMAND, Outcome, account, run
-from tests.golden_runs import JUDGE, model
+from tests.golden_runs import JUDGE, data_set, model, row
 
 SECOND = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
 ROLE = "arn:aws:iam::123456789012:role/batch"
@@ -209,6 +209,19 @@ def test_too_few_records_are_asked_for_on_demand(endpoint):
 
     assert service.operations() == {"ConverseStream": 24}
     assert any("needs 100 records, and there are 24" in text for text in found["notices"])
+
+
+def test_given_responses_are_judged_in_a_batch_and_not_asked_for(endpoint):
+    service = endpoint()
+    given = {"response": "Paris.", "modelIdentifier": model("right")}
+    rows = [row(f"item-{number}", modelResponses=[given]) for number in range(100)]
+    dataset = ("--dataset", data_set(service.folder / "given.jsonl", *rows))
+
+    base = ("--benchmark", "golden", "--model", model("right"), "--judge-model", JUDGE)
+    found = document(run(*base, *BATCH, *dataset, env=service.env))
+
+    assert found["judge"]["judged_turns"] == 100
+    assert [job["modelId"] for job in service.jobs()] == [JUDGE]
 
 
 def test_a_budget_that_does_not_cover_the_job_submits_none(endpoint):

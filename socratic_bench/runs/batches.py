@@ -74,11 +74,13 @@ def ways(plan: Plan) -> tuple[Via, Via]:
 def _choose(plan: Plan, role: Role, via: Via) -> tuple[Via, str]:
     """How a role's calls are made, and what people should know of the choice of `auto`."""
     config = plan.config
-    # No later call may depend on the answers.
-    can_batch = bool(config.jurors) if role == JUDGE else plan.benchmark.has_single_calls
+    if role != JUDGE and plan.episode.opening.is_given:
+        return "now", ""  # nobody is called
     if via != "auto":
         return via, ""
-    if not can_batch or (role != JUDGE and plan.episode.opening.is_given):
+    # No later call may depend on the answers.
+    can_batch = bool(config.jurors) if role == JUDGE else plan.benchmark.has_single_calls
+    if not can_batch:
         return "now", ""
     prices = via_prices(plan)[role]
     reason = ""

@@ -37,6 +37,7 @@ _NOT_IN_RECORDS = ("modelId", "serviceTier", "performanceConfig", "toolConfig")
 _JSON_SCHEMA = re.compile(r"anthropic\.claude-[a-z]+-(4-[5-9]|[5-9])|emulator\.")
 # Keywords of JSON Schema that structured output refuses; they stay in the words of the request.
 _BOUNDS = ("minimum", "maximum", "multipleOf", "minLength", "maxLength", "maxItems", "minItems")
+_MINIMUM = "inimum number of records per batch inference job for "  # in the names of quotas
 _TRIES = 5
 _TIMEOUT_S = 30
 _SHORTEST_JOB_H = 24
@@ -65,22 +66,21 @@ class BedrockBatches(BatchService):
         return {"recordId": call.record_id, "modelInput": _json(body)}
 
     def minimum_records(self, model_id: str) -> int | None:
-        """See `BatchService.minimum_records`: from Service Quotas, where the account may ask it."""
-        words = set(re.findall(r"[a-z]+|\d+", base_id(model_id).partition(".")[2].lower()))
+        """See `BatchService.minimum_records`: from Service Quotas, where the account may ask it. A
+        quota names its model in words; the one that shares most words with the id is the model's.
+        """
+        model_words = _words(base_id(model_id).partition(".")[2])
+        minima: dict[int, int] = {}
         try:
-            client = self._client("service-quotas")
-            pages = client.get_paginator("list_service_quotas").paginate(ServiceCode="bedrock")
-            for page in pages:
+            pages = self._client("service-quotas").get_paginator("list_service_quotas")
+            for page in pages.paginate(ServiceCode="bedrock"):
                 for quota in page["Quotas"]:
-                    _, is_minimum, name = quota["QuotaName"].partition(
-                        "inimum number of records per batch inference job for "
-                    )
-                    named = set(re.findall(r"[a-z]+|\d+", name.lower()))
-                    if is_minimum and named and named <= words | {"v"}:
-                        return int(quota["Value"])
+                    words = _words(quota["QuotaName"].partition(_MINIMUM)[2])
+                    if words and words <= model_words:
+                        minima[len(words)] = int(quota["Value"])
         except (BotoCoreError, ClientError, ModelError, KeyError):
             return None
-        return None
+        return minima[max(minima)] if minima else None
 
     def upload(self, address: str, body: bytes) -> None:
         bucket, key = _split(address)
@@ -150,6 +150,10 @@ class BedrockBatches(BatchService):
                 config=config,
                 **options,
             )
+
+
+def _words(name: str) -> frozenset[str]:
+    return frozenset(re.findall(r"[a-z]+|\d+", name.lower()))
 
 
 def strict_schema(schema: Any) -> Any:  # noqa: ANN401 -- any JSON
