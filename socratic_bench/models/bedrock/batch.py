@@ -28,7 +28,13 @@ from socratic_bench.models.bedrock.capabilities import ObservedCapabilities, Opt
 from socratic_bench.models.bedrock.converse import read_answer
 from socratic_bench.models.bedrock.errors import TRANSLATED, error_kind
 from socratic_bench.models.bedrock.request import without_tool
-from socratic_bench.models.bedrock.session import Endpoint, make_client, translated_errors
+from socratic_bench.models.bedrock.session import (
+    Endpoint,
+    is_aws,
+    make_client,
+    single_try_client,
+    translated_errors,
+)
 from socratic_bench.ports.provider import Answer, UnreadableAnswerError
 
 # Fields of Converse that a record does not have: the job has the model, and one tier.
@@ -38,6 +44,7 @@ _JSON_SCHEMA = re.compile(r"anthropic\.claude-[a-z]+-(4-[5-9]|[5-9])|emulator\."
 # Keywords of JSON Schema that structured output refuses; they stay in the words of the request.
 _BOUNDS = ("minimum", "maximum", "multipleOf", "minLength", "maxLength", "maxItems", "minItems")
 _MINIMUM = "inimum number of records per batch inference job for "  # in the names of quotas
+_MAX_WAIT_S = 5.0
 _TRIES = 5
 _TIMEOUT_S = 30
 _SHORTEST_JOB_H = 24
@@ -69,10 +76,15 @@ class BedrockBatches(BatchService):
         """See `BatchService.minimum_records`: from Service Quotas, where the account may ask it. A
         quota names its model in words; the one that shares most words with the id is the model's.
         """
+        if not is_aws(self._bedrock.meta.endpoint_url):
+            return None  # an endpoint of one's own has no quotas
         model_words = _words(base_id(model_id).partition(".")[2])
         minima: dict[int, int] = {}
         try:
-            pages = self._client("service-quotas").get_paginator("list_service_quotas")
+            client = single_try_client(
+                self._session, "service-quotas", self._endpoint.region, _MAX_WAIT_S
+            )
+            pages = client.get_paginator("list_service_quotas")
             for page in pages.paginate(ServiceCode="bedrock"):
                 for quota in page["Quotas"]:
                     words = _words(quota["QuotaName"].partition(_MINIMUM)[2])
