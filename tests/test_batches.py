@@ -19,6 +19,7 @@ from tests.golden_runs import JUDGE, data_set, model, row
 SECOND = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
 ROLE = "arn:aws:iam::123456789012:role/batch"
 N_ITEMS = 240
+FEW = 120  # enough for a job
 
 
 class Endpoint:
@@ -150,24 +151,24 @@ def test_items_and_their_verdicts_go_through_three_jobs_at_half_the_price(endpoi
 def test_half_a_job_is_collected_and_the_rest_asked_for_on_demand(endpoint, fault, status):
     service = endpoint(f"{fault}:model=right")
 
-    found = document(service.golden("--via", "batch", "--no-judge", *FAST))
+    found = document(service.golden("--via", "batch", "--no-judge", *FAST, n_items=FEW))
 
     assert service.jobs()[0]["status"] == status
     operations = service.operations()
-    assert operations["BatchRecord"] == operations["ConverseStream"] == N_ITEMS / 2
-    assert found["usage"]["model"]["calls"] == N_ITEMS
-    assert any(f"ended as {status}: 120 of 240 records" in text for text in found["notices"])
+    assert operations["BatchRecord"] == operations["ConverseStream"] == FEW / 2
+    assert found["usage"]["model"]["calls"] == FEW
+    assert any(f"ended as {status}: 60 of 120 records" in text for text in found["notices"])
 
 
 def test_a_failed_job_and_failed_records_are_asked_for_on_demand(endpoint):
     service = endpoint("job_failed:model=right", "validation:model=judge-v1:count=7:op=BatchRecord")
 
-    found = document(service.golden(*BATCH, *FAST, jurors=(JUDGE,)))
+    found = document(service.golden(*BATCH, *FAST, n_items=FEW, jurors=(JUDGE,)))
 
     operations = service.operations()
     assert [job["status"] for job in service.jobs()] == ["Failed", "PartiallyCompleted"]
-    assert operations["BatchRecord"] == N_ITEMS
-    assert operations["ConverseStream"] == N_ITEMS + 7
+    assert operations["BatchRecord"] == FEW
+    assert operations["ConverseStream"] == FEW + 7
     assert found["metrics"]["success_rate"] == 1.0
 
 
@@ -175,8 +176,8 @@ def test_jobs_that_are_not_waited_for_are_collected_by_resuming(endpoint):
     service = endpoint()
     words = (*BATCH, "-o", str(service.folder / "runs"), "--resume")
 
-    first = document(service.golden(*words, "--no-wait"))
-    again = document(service.golden(*words, "--no-wait"))
+    first = document(service.golden(*words, "--no-wait", n_items=FEW))
+    again = document(service.golden(*words, "--no-wait", n_items=FEW))
     hint = again["error"]["hint"].partition("socratic-runner ")[2]
     last = document(run(*shlex.split(hint), env=service.env))
 
@@ -184,7 +185,7 @@ def test_jobs_that_are_not_waited_for_are_collected_by_resuming(endpoint):
     assert hint.startswith(f"resume {first['run_id']}")
     assert again["run_id"] == first["run_id"] == last["run_id"]
     assert last["status"] == "completed"
-    assert service.operations()["BatchRecord"] == 3 * N_ITEMS
+    assert service.operations()["BatchRecord"] == 3 * FEW
     assert len(service.jobs()) == 3
 
 
@@ -193,13 +194,13 @@ def test_a_kill_at_any_moment_leaves_one_job(endpoint, before):
     service = endpoint()
     words = ("--via", "batch", "--no-judge", "-o", str(service.folder / "runs"), "--resume")
 
-    killed = service.golden(*words, entry=killing(before))
-    last = document(service.golden(*words))
+    killed = service.golden(*words, n_items=FEW, entry=killing(before))
+    last = document(service.golden(*words, n_items=FEW))
 
     assert killed.exit_code == -9
     assert last["status"] == "completed"
     assert len(service.jobs()) == 1
-    assert service.operations()["BatchRecord"] == N_ITEMS
+    assert service.operations()["BatchRecord"] == FEW
 
 
 def test_too_few_records_are_asked_for_on_demand(endpoint):
@@ -238,9 +239,9 @@ def test_a_budget_that_does_not_cover_the_job_submits_none(endpoint):
 def test_auto_takes_a_batch_where_it_is_cheaper(endpoint):
     service = endpoint()
 
-    found = document(service.golden("--via", "auto", "--no-judge"))
+    found = document(service.golden("--via", "auto", "--no-judge", n_items=FEW))
 
-    assert service.operations()["BatchRecord"] == N_ITEMS
+    assert service.operations()["BatchRecord"] == FEW
     assert any("are made in a batch: expected are" in text for text in found["notices"])
 
 
