@@ -38,12 +38,14 @@ FROM packages AS program
 COPY cli /program$LIB/site-packages/socratic_runner
 COPY socratic_bench /program$LIB/site-packages/socratic_bench
 ARG SOURCE_DATE_EPOCH=315532800
-# The dashboard needs its extra, so it is only in images that have extras.
+# These parts need extras, so they are only in images that have some.
+ARG PARTS="dashboard tracing studies/formats/inspect_task.py studies/formats/__pycache__/inspect_task.*"
 RUN python -m compileall -q --invalidation-mode unchecked-hash -s /program -p / /program \
-    && mkdir -p /page$LIB/site-packages/socratic_bench \
-    && mv /program$LIB/site-packages/socratic_bench/dashboard /page$LIB/site-packages/socratic_bench/ \
-    && chmod -R u=rwX,go=rX /program /page \
-    && find /program /page -exec touch -h -d "@${SOURCE_DATE_EPOCH}" {} +
+    && mkdir /parts && cd /program && cp --parents -r -t /parts $(cd /program && for part in $PARTS; do \
+        echo ./$LIB/site-packages/socratic_bench/$part; done) \
+    && rm -r $(for part in $PARTS; do echo ./$LIB/site-packages/socratic_bench/$part; done) \
+    && chmod -R u=rwX,go=rX /program /parts \
+    && find /program /parts -exec touch -h -d "@${SOURCE_DATE_EPOCH}" {} +
 
 
 # moto's server, which stands in for S3 where there is no account.
@@ -89,6 +91,7 @@ RUN cd /extras$LIB/site-packages \
     && PYTHONDONTWRITEBYTECODE= python -c "import asyncio, colorsys, fileinput, pydoc, unittest" \
     && find $LIB -path $LIB/site-packages -prune -o -name '*.pyc' -newer /build/compiled -exec cp --parents -t /extras {} + \
     && chmod -R u=rwX,go=rX /extras && find /extras -exec touch -h -d @315532800 {} +
+COPY --from=program /parts/ /extras/
 
 
 # What both images have. The base brings an installer and packages; nothing is installed here any
@@ -121,7 +124,6 @@ LABEL org.opencontainers.image.title="socratic-runner" \
 # The command with extras; docs/docker.md says what each is for.
 FROM common AS full
 COPY --from=extras /extras/ /
-COPY --from=program /page/ /
 
 
 # The page over a store: docker compose --profile dashboard up builds it with EXTRAS="dashboard ...".

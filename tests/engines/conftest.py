@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 
@@ -30,6 +31,8 @@ def slurm() -> Iterator[Callable[..., str]]:
             check=True,
         ).stdout
 
+    call("down")
+    rmtree(STATE, ignore_errors=True)  # else the queue of a session that was killed goes on
     call("up")
     try:
         yield call

@@ -32,10 +32,11 @@ def submit(
     lines = "".join(f"export {name}='{env[name]}'\n" for name in names)
     runner.write_text(f'#!/bin/bash\n{lines}exec {sys.executable} -m cli "$@"\n')
     runner.chmod(0o755)
-    exports = f"RUNNER={runner},ATTEMPTS={attempts}"
-    words = (f"--array=0-{n - 1}%{at_once}", f"--chdir={folder}", f"--export=ALL,{exports}")
+    # With --export, Slurm would run a login shell for each task.
+    variables = ("env", f"RUNNER={runner}", f"ATTEMPTS={attempts}")
+    words = (f"--array=0-{n - 1}%{at_once}", f"--chdir={folder}")
     command = (str(SCRIPT), str(path), "-o", str(out), "--shards-at-once", str(at_once))
-    slurm("run", "sbatch", "--mem=0", *words, *command)
+    slurm("run", *variables, "sbatch", "--mem=0", *words, *command)
 
 
 def wait_until(is_true: Callable[[], object], seconds: float) -> None:

@@ -4,7 +4,6 @@ import json
 import re
 
 import pytest
-import yaml
 
 from tests.image.conftest import BUCKET, keys_in
 from tests.image.engine import REPOSITORY, RUNNER, inspect
@@ -293,19 +292,6 @@ def test_profile(shell, bedrock, tmp_path):
 
     assert done.code == 0, done.stderr
     assert {call.access_key for call in bedrock.calls} == {"AKIAPROFILE"}
-
-
-def test_steps_of_the_pipeline(shell, tmp_path):
-    (text,) = blocks("yaml")
-    job = yaml.safe_load(text)["jobs"]["benchmark"]
-    steps = [step["run"] for step in job["steps"] if "run" in step]
-    setting = "".join(f"export {name}='{value}'\n" for name, value in job["env"].items())
-
-    for step in steps:
-        done = shell(setting + step.replace("run.json", str(tmp_path / "run.json")))
-
-        assert done.code == 0, done.stderr
-    assert json.loads((tmp_path / "run.json").read_text())["status"] == "completed"
 
 
 def test_task_definition_names_words_that_the_image_takes(shell):
