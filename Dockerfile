@@ -16,13 +16,14 @@ WORKDIR /build
 
 
 # Third-party packages. Of the SDK's descriptions of every AWS service only those stay that runs, the
-# doctor and credential providers use. Depends on requirements.txt.
+# doctor and credential providers use; nothing looks up time zones in dateutil's archive of them.
+# Depends on requirements.txt.
 FROM pip AS packages
 COPY requirements.txt ./
 RUN python -m pip install --quiet --require-hashes --only-binary=:all: --no-deps --no-compile \
         --target /root-fs$LIB/site-packages -r requirements.txt
 RUN cd /root-fs$LIB/site-packages \
-    && rm -rf bin boto3/data boto3/examples *.dist-info/RECORD \
+    && rm -rf bin boto3/data boto3/examples *.dist-info/RECORD dateutil/zoneinfo/*.tar.gz \
     && find botocore/data -mindepth 1 -maxdepth 1 -type d | grep -vE \
         '/(bedrock|bedrock-runtime|s3|service-quotas|signin|sso|sso-oidc|sts)$' | xargs rm -r \
     && python -m compileall -q --invalidation-mode unchecked-hash -s /root-fs -p / $PWD
