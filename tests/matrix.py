@@ -15,13 +15,15 @@ from typing import Any
 
 from socratic_bench.benchmarks.socratic.document import PARTS
 from socratic_bench.emulator import Emulator, Fault, Settings, parse_fault
-from socratic_bench.emulator.faults import KINDS, VERDICT_KINDS
+from socratic_bench.emulator.faults import JOB_KINDS, KINDS, VERDICT_KINDS
 from tests.command import CLAUDE, OPENING, PLAIN_RUBRIC, ROOT, Outcome, account, run
 
 DOCUMENT = ROOT / "docs" / "dev" / "reliability.md"
 JUDGE = "other.judge-v1:0"
 ROLES = PARTS.roles
 STUDENT = "other.student-v1:0"
+# Faults of calls; tests/test_batches.py has those of jobs.
+CALL_KINDS = tuple(kind for kind in KINDS if kind not in JOB_KINDS)
 BEGIN = "<!-- faults -->"
 END = "<!-- end of faults -->"
 NEVER = "–"  # noqa: RUF001 -- what stands in an empty cell
@@ -193,7 +195,7 @@ def table() -> str:
     heads = [f"{role} once | {role}, for good" for role in ROLES]
     lines = [f"| fault | {' | '.join(heads)} |", "|---" * 7 + "|"]
     with ThreadPoolExecutor(4) as pool:
-        for kind, cells in zip(KINDS, pool.map(row, KINDS), strict=True):
+        for kind, cells in zip(CALL_KINDS, pool.map(row, CALL_KINDS), strict=True):
             lines.append(f"| `{kind}` | {' | '.join(cells)} |")
     return "\n".join(lines)
 

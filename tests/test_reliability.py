@@ -3,10 +3,10 @@
 import pytest
 
 from socratic_bench.benchmarks.socratic.document import PARTS
-from socratic_bench.emulator.faults import CONTENT_KINDS, ERROR_KINDS, KINDS, VERDICT_KINDS
+from socratic_bench.emulator.faults import CONTENT_KINDS, ERROR_KINDS, VERDICT_KINDS
 from socratic_bench.errors import ENDINGS, EXIT_GATE
 from tests.command import assert_valid, daily
-from tests.matrix import REQUESTS, STOPPED, Case, Seen, row, rows
+from tests.matrix import CALL_KINDS, REQUESTS, STOPPED, Case, Seen, row, rows
 
 # What a single fault of a kind makes of a run, as its exit code: 0 for all kinds but these.
 LASTING = {
@@ -77,14 +77,14 @@ def assert_files(seen: Seen) -> None:
 
 
 def test_the_table_has_every_fault():
-    assert list(rows()) == list(KINDS)
+    assert list(rows()) == list(CALL_KINDS)
 
 
 # One of each sort: what passes, what stays, what is denied, a stream, a reply, a verdict.
 EVERY_DAY = ("throttled", "access_denied", "denied_streaming", "reset", "empty_reply", "nan_score")
 
 
-@pytest.mark.parametrize("kind", daily(KINDS, *EVERY_DAY))
+@pytest.mark.parametrize("kind", daily(CALL_KINDS, *EVERY_DAY))
 def test_the_table_says_what_happens(kind):
     """If it is right and the table is not: make reliability. How the command ends after each kind
     of ending is told in test_cli_endings.py.
