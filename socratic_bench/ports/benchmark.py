@@ -41,6 +41,21 @@ class MetricInfo(Struct, frozen=True, kw_only=True):
     is_of_run_alone: bool = False
 
 
+def rate_metric(
+    name: str, title: str, *, higher_is_better: bool = True, needs_turns: int | None = 1
+) -> MetricInfo:
+    """A share of cases, from 0 to 1."""
+    return MetricInfo(
+        name=name,
+        title=title,
+        low=0,
+        high=1,
+        higher_is_better=higher_is_better,
+        needs_turns=needs_turns,
+        is_rate=True,
+    )
+
+
 class Sample(Struct, frozen=True, kw_only=True):
     """What is played: where the episode starts, and its pinned inputs.
 

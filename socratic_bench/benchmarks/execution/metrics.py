@@ -16,34 +16,29 @@ from socratic_bench.benchmarks.execution.outcomes import (
     rate,
     with_program,
 )
-from socratic_bench.ports.benchmark import MetricInfo
-
-
-def _rate(name: str, title: str, *, higher_is_better: bool = True) -> MetricInfo:
-    return MetricInfo(
-        name=name, title=title, low=0, high=1, is_rate=True, higher_is_better=higher_is_better
-    )
-
+from socratic_bench.ports.benchmark import MetricInfo, rate_metric
 
 METRICS = (
-    _rate("oc", "Right on the original program"),
-    _rate("mc", "Right on the mutated program"),
-    _rate("or", "Mutated output on the original program", higher_is_better=False),
-    _rate("mr", "Original output on the mutated program", higher_is_better=False),
+    rate_metric("oc", "Right on the original program"),
+    rate_metric("mc", "Right on the mutated program"),
+    rate_metric("or", "Mutated output on the original program", higher_is_better=False),
+    rate_metric("mr", "Original output on the mutated program", higher_is_better=False),
     MetricInfo(name="oc_less_mc", title="OC less MC", low=-1, high=1, higher_is_better=False),
-    _rate("oc_pass_at_1", "Original program: right, of all generations"),
-    _rate("mc_pass_at_1", "Mutated program: right, of all generations"),
-    _rate("answered", "Readable answers"),
-    _rate("truncated", "Replies cut off", higher_is_better=False),
-    _rate("preference", "Choices of the original program"),
-    _rate("choice_correct", "Right after a choice"),
-    _rate("choice_oc", "Right after choosing the original"),
-    _rate("choice_mc", "Right after choosing the mutated one"),
-    _rate("choice_or", "Mutated output after choosing the original", higher_is_better=False),
-    _rate("choice_mr", "Original output after choosing the mutated one", higher_is_better=False),
-    _rate("position_bias", "Choices of the program shown first"),
-    _rate("order_consistency", "Same program in both orders"),
-    _rate("control_position_bias", "Choices of A between equal programs"),
+    rate_metric("oc_pass_at_1", "Original program: right, of all generations"),
+    rate_metric("mc_pass_at_1", "Mutated program: right, of all generations"),
+    rate_metric("answered", "Readable answers"),
+    rate_metric("truncated", "Replies cut off", higher_is_better=False),
+    rate_metric("preference", "Choices of the original program"),
+    rate_metric("choice_correct", "Right after a choice"),
+    rate_metric("choice_oc", "Right after choosing the original"),
+    rate_metric("choice_mc", "Right after choosing the mutated one"),
+    rate_metric("choice_or", "Mutated output after choosing the original", higher_is_better=False),
+    rate_metric(
+        "choice_mr", "Original output after choosing the mutated one", higher_is_better=False
+    ),
+    rate_metric("position_bias", "Choices of the program shown first"),
+    rate_metric("order_consistency", "Same program in both orders"),
+    rate_metric("control_position_bias", "Choices of A between equal programs"),
 )
 
 

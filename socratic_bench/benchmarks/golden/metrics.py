@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from statistics import fmean
 from typing import Any
 
@@ -10,24 +11,14 @@ from msgspec import Struct
 from socratic_bench.benchmarks.golden.items import GoldenTurn, Item, Variant
 from socratic_bench.benchmarks.golden.judging import PassMark, Result
 from socratic_bench.benchmarks.golden.rows import DIMENSIONS, SCALE
-from socratic_bench.ports.benchmark import MetricInfo
+from socratic_bench.ports.benchmark import MetricInfo, rate_metric
 from socratic_bench.types import CUT_STOPS
 
 PLACES = 6
 PROCESSED: Sequence[Result] = ("passed", "failed", "refused")
 
 
-def _rate(name: str, title: str, *, higher_is_better: bool = True) -> MetricInfo:
-    return MetricInfo(
-        name=name,
-        title=title,
-        low=0,
-        high=1,
-        is_rate=True,
-        higher_is_better=higher_is_better,
-        needs_turns=0,
-    )
-
+_rate = partial(rate_metric, needs_turns=0)
 
 METRICS = (
     _rate("success_rate", "Success rate"),

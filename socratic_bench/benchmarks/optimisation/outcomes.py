@@ -1,6 +1,7 @@
 """What became of an item: its three statuses, who is to answer for a failure, and the metrics."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from statistics import fmean, harmonic_mean
 from typing import Any, Literal
 
@@ -8,7 +9,7 @@ from msgspec import Struct
 
 from socratic_bench.benchmarks.optimisation.agent import StopReason
 from socratic_bench.benchmarks.optimisation.measuring import Performance
-from socratic_bench.ports.benchmark import MetricInfo
+from socratic_bench.ports.benchmark import MetricInfo, rate_metric
 
 PatchStatus = Literal["patched", "empty", "target_violation", "does_not_apply"]
 Correctness = Literal["pass", "fail", "build_fail", "tampered"]
@@ -95,17 +96,7 @@ class ItemResult(Struct, frozen=True, kw_only=True):
         return self.expected_speedup > OVERCLAIM * (self.speedup if has_effect else 1.0)  # type: ignore[operator]
 
 
-def _rate(name: str, title: str, *, higher_is_better: bool = True) -> MetricInfo:
-    return MetricInfo(
-        name=name,
-        title=title,
-        low=0,
-        high=1,
-        is_rate=True,
-        higher_is_better=higher_is_better,
-        needs_turns=0,
-    )
-
+_rate = partial(rate_metric, needs_turns=0)
 
 METRICS = (
     _rate("success_rate", "True success"),

@@ -236,7 +236,7 @@ def require_extra() -> None:
     if missing := [name for name in _EXTRA if find_spec(name) is None]:
         raise UsageError(
             [f"The benchmark optimisation needs {', '.join(missing)}."],
-            hint="pip install 'socratic-runner[optimisation]', or the image's target optimisation.",
+            hint="pip install 'socratic-runner[optimisation]', or its image (docs/docker.md).",
         )
 
 
