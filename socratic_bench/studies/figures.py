@@ -224,8 +224,8 @@ def notices_on_times(survivals: Iterable[Survival]) -> Iterator[str]:
     n = min(counts, default=ENOUGH_FOR_A_MEAN)
     if n < ENOUGH_FOR_A_MEAN:
         yield (
-            f"The interval of a mean time is of {n} samples: where one dialogue in five "
-            f"collapses it is too narrow (83 % instead of 95 %). Run at least {ENOUGH_FOR_A_MEAN}."
+            f"Kaplan-Meier means come from {n} scenarios: their 95 % CIs may cover only 83 %. "
+            f"Run at least {ENOUGH_FOR_A_MEAN} scenarios."
         )
 
 

@@ -99,8 +99,14 @@ def prepare_judgings(
             for source in find_runs(argument, region).runs:  # a dialogue of two files counts once
                 key = source.dialogue.run_id if source.dialogue else source.name
                 sources.setdefault(key, source)
+    has_place = bool(config.output_dir or config.s3_bucket)
+    if not has_place and any(source.dialogue for source in sources.values()):
+        text = "Give {output_dir} or {s3_bucket}, where imported dialogues are stored."
+        mistakes.sentences.append(Problem.of(text))
     prepared: list[Rejudging] = []
     for source in sources.values():
+        if source.dialogue and not has_place:
+            continue
         with mistakes:
             prepared.append(_prepared(source, config, flagged, region))
     mistakes.sentences += _several(prepared)
@@ -170,9 +176,6 @@ def _prepared(
 
 
 def _prepared_import(dialogue: Dialogue, requested: RunConfig) -> Rejudging:
-    if not (requested.output_dir or requested.s3_bucket):
-        text = "{place}: give {output_dir} or {s3_bucket}, where the imported dialogue is stored."
-        raise UsageError([Problem.of(text, place=dialogue.place)])
     plan = import_plan(dialogue, replace(requested, max_cost_usd=None))
     keys, bucket = RunKeys(dialogue.run_id), f"{S3}{requested.s3_bucket}"
     root = requested.output_dir or "/".join(filter(None, (bucket, requested.s3_prefix)))
